@@ -1,4 +1,4 @@
-"""Text that people read: without control characters, commands to type next, and counts with their nouns."""
+"""Text for people: printable text, commands to type next, and counts with their nouns."""
 
 import os
 import re

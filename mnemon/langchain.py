@@ -74,8 +74,9 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: all earlier messages of the user are removed, facts stay.
 
-        A checkpointer keeps its messages: a model sees those of the present run, after the context. While the
-        memory does not answer, the model sees all of the agent's messages, earlier ones included.
+        A checkpointer keeps the earlier messages of the agent, but a model sees only the context and the
+        messages of the present run. While the memory does not answer, the model sees all messages of the
+        agent.
 
         Returns:
             The log position of the start.

@@ -218,8 +218,8 @@ async def _open_vector_index(
 ) -> AsyncIterator["VectorIndex | None"]:
     """Open the vector index; yield None if no consumer needs it.
 
-    Without `index` and `dedupe` beside it, `retrieve` runs in degraded mode, without the vector index, if no
-    place for vectors is configured.
+    If no place for vectors is configured, and neither `index` nor `dedupe` is among the consumers, `retrieve`
+    runs in degraded mode, without the vector index.
     """
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):

@@ -200,7 +200,7 @@ def build_user_filters(tenant: str, user: str) -> tuple[str, str]:
 def build_user_letter_filters(tenant: str, user: str) -> tuple[str, ...]:
     """Return the filters that together match the dead letters of a user.
 
-    Letters whose subjects spell the ids in another way than `encode_token` are not matched.
+    Dead letters whose subjects spell the ids in another way than `encode_token` are not matched.
     """
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
@@ -333,7 +333,7 @@ def find_origin(subject: str) -> SubjectOrigin | None:
 
 
 def find_letter_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation of a dead event by its `dead.` subject; None for other dead letters."""
+    """Return owner and conversation of an event by the subject of its dead letter; else None."""
     return find_origin(subject.split(".", 2)[-1])
 
 

@@ -35,9 +35,9 @@ class Deployment(BaseSettings):
     )
     log_key: SecretStr | None = Field(
         default=None,
-        description="Key with which the embedded NATS server encrypts its streams, such as "
-        "`openssl rand -base64 32` gives. A folder keeps its first key, or stays without one; if the key is "
-        "lost, so is the log. Default: none, the streams are not encrypted.",
+        description="Key with which the embedded NATS server encrypts its streams, such as the output of "
+        "`openssl rand -base64 32`. A folder keeps its first key, or stays without one; without its key, the "
+        "log cannot be read. Default: none, the streams are not encrypted.",
     )
     replicas: int = Field(
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
@@ -228,23 +228,23 @@ class Deployment(BaseSettings):
         default=60,
         ge=1,
         le=86_400,
-        description="Interval between removals of expired facts, in seconds; the process that "
-        "starts last sets it.",
+        description="Interval between removals of expired facts, in seconds; the value of the process that "
+        "starts last applies to all.",
     )
     extract_seconds: float = Field(
         default=5,
         ge=1,
         le=3600,
         description="Interval of the periodic work of `extract`, in seconds: scans, checks of batches, and "
-        "retries of windows; the process that starts last sets it.",
+        "retries of windows; the value of the process that starts last applies to all.",
     )
     extract_resume_seconds: float = Field(
         default=60,
         ge=0,
         le=86_400,
         description="Wait before a batch is submitted again, in seconds, if its submission was interrupted "
-        "or got no answer and the provider does not have the batch. Until then, the provider may still "
-        "receive the first request.",
+        "or got no answer and the provider does not have the batch. Within this time, the first request may "
+        "still reach the provider.",
     )
     dead_limit: int = Field(
         default=1000,

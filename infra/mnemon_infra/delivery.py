@@ -37,7 +37,7 @@ class MovedFrom(NamedTuple):
     event_id: str | None
 
     def format(self) -> str:
-        """Return the value of the header."""
+        """Return the value of the header `MOVED`."""
         return f"{self.position}:{self.at}:{self.event_id or ''}"
 
 
@@ -106,7 +106,7 @@ def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseco
 
 
 def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the storage time of an event; for an event that moved here, that in the other log.
+    """Return the storage time of an event; for an event that moved here, its storage time in the other log.
 
     Arguments and unit are those of `read_storage_time`.
     """

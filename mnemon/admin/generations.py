@@ -43,7 +43,7 @@ class GenerationRow(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Return the completed share of the work, from 0 to 1; vectors are filled after rows."""
+        """Completed share of the work, from 0 to 1; vectors are filled after rows."""
         if not self.goal:
             return 1.0
         rows, vectors = self.listed.position or 0, self.listed.generation.vectors
@@ -106,7 +106,7 @@ async def _count_points(place: Site, live: ListedGeneration) -> int | None:
 
 
 async def _open_site(parts: ServerConnections) -> Site:
-    """Return the deployment with its open connections. A stack of `mnemon up` has vectors in its folder."""
+    """Return the deployment with open connections and, for a stack of `mnemon up`, its folder of vectors."""
     deployment = parts.deployment
     if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})

@@ -41,7 +41,7 @@ class StatusSample(NamedTuple):
 
     @property
     def dead_letters(self) -> int:
-        """Return the number of dead letters."""
+        """Number of dead letters."""
         return self.streams[DEAD].messages if DEAD in self.streams else 0
 
 

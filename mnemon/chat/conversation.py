@@ -101,7 +101,7 @@ class ChatConversation:
 
     @property
     def status_line(self) -> str:
-        """Return the status line: the user, the model and the tokens of the last context."""
+        """Status line: the user, the model and the tokens of the last context."""
         who = self._model.model if self._model else "offline"
         tokens = f" · context {self._last.context.tokens or 0:,} tokens" if self._last else ""
         return f" {self._user} · {who}{tokens} · /help"

@@ -98,6 +98,6 @@ def mnemon(
     run `mnemon provision`, `mnemon migrate` and `mnemon run persist index dedupe compact extract maintain
     retrieve`.
 
-    Exit codes: 0 done, 1 a negative result, 2 wrong use, also of a file that cannot be used, 3 a needed
-    server, backup or package is missing or does not answer.
+    Exit codes: 0 done, 1 a negative result, 2 wrong use or a file that cannot be used, 3 a needed server,
+    backup or package is missing or does not answer.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Show and change run-time settings. Running processes apply changes at once, except that of the "
+    help="Show and change run-time settings. Running processes apply changes at once, except a change of the "
     "embedding model.",
 )
 
@@ -366,7 +366,7 @@ def _revision_to_json(revision: "Revision") -> dict[str, Any]:
 
 
 def _change_to_json(change: "SettingChange") -> dict[str, Any]:
-    """Return a change as JSON, without `before` or `after` if the setting was unset: `null` is a value."""
+    """Return a change as JSON; `before` or `after` is absent, not `null`, if the setting was unset."""
     sides = (("before", change.before), ("after", change.after))
     return {"setting": change.setting} | {side: value for side, values in sides for value in values}
 

@@ -190,7 +190,10 @@ def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials
 async def get_caller(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Caller:
-    """Return the caller whom `KeyCheck` identified; the dependency documents `BEARER` in OpenAPI."""
+    """Return the caller whom `KeyCheck` identified.
+
+    The parameter `_` only adds `BEARER` to the OpenAPI document.
+    """
     caller: Caller = request.scope[CALLER]
     return caller
 

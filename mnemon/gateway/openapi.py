@@ -78,7 +78,7 @@ def _restore_integers(schema: object) -> None:
 
 
 def _drop_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter: an optional one can be absent, and has no value that means null."""
+    """Return the schema of a parameter without the type null: an optional parameter is left out instead."""
     kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(kinds) != 1:
         return schema

@@ -59,7 +59,8 @@ class ProblemDetails(Contract):
     )
     moved_to: str | None = Field(
         default=None,
-        description="With the code `moved`: address of the NATS servers where the tenant is, if it is known.",
+        description="With the code `moved`: address of the NATS servers of the deployment that the tenant "
+        "has moved to, if the address is known.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Process of its own for an HTTP service, started by the first connection to the service's socket.
+"""Separate process for an HTTP service, started by the first connection to the service's socket.
 
 The socket is open all the time: the first request waits until the process has started. An unused service
 costs neither time nor memory.
@@ -71,7 +71,7 @@ async def _supervise_process(process: LazyProcess, listening: socket.socket) -> 
 
 
 async def _wait_for_connection(listening: socket.socket) -> None:
-    """Wait for a connection, and leave its acceptance to the process."""
+    """Wait for a connection without accepting it: the process will accept it."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(listening, came.set)

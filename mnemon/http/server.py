@@ -74,8 +74,9 @@ class SlowClientProtocol(H11Protocol):
     def _end_idle_connection(self, answered: RequestResponseCycle | None, waiting: int) -> None:
         """End the connection if it has had no request since `answered`; else check again later.
 
-        A complete answer may still be in the buffer: the connection is in use while its client reads
-        `MIN_READ_BYTES` of the bytes that were `waiting`, or the rest of them.
+        The last answer may still be in the buffer, of which `waiting` bytes were unread at the last check.
+        The connection is in use if the client has since read at least `MIN_READ_BYTES` of these bytes, or all
+        of them.
         """
         is_read = waiting > 0 and self.transport.get_write_buffer_size() <= max(waiting - MIN_READ_BYTES, 0)
         if self.cycle is answered and not is_read:

@@ -51,7 +51,7 @@ class NoUser(Exception):
 
 
 def create_server(resolve_target: TargetResolver) -> Server[Any]:
-    """Return a server that answers requests of clients with the memory that each is about."""
+    """Return a server that answers each request with the memory that `resolve_target` returns for it."""
     offer = _MemoryHandlers(resolve_target)
     return Server(
         "mnemon",

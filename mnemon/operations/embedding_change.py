@@ -44,7 +44,8 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
 async def drop_embeddings(deployment: Deployment) -> int | None:
     """Remove all vectors if the settings no longer name an embedding model.
 
-    `index` then indexes the log again, for search by words only.
+    `index` then indexes the log again, for search by words only. The errors of
+    `mnemon_infra.vectors.engines.open_vectors` propagate, except `VectorsOutdated`.
 
     Returns:
         The number of events of the log that `index` has to read again; None if no change was necessary.
@@ -53,7 +54,6 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
         mnemon_infra.broker.connection.BrokerUnreachable: no server is configured, or none answers.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         nats.errors.Error: the server stops answering.
-        Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
     async with await connect_deployment(deployment, name="mnemon-up") as connection:
         if (await read_embedding(connection)).provider != "none":

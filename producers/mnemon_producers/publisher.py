@@ -61,7 +61,7 @@ class Published:
     last_seq: int = 0
 
     def add(self, other: "Published") -> "Published":
-        """Return the sum of the counts of both, and the higher log position."""
+        """Return the sums of the counts of both objects, and the higher of their log positions."""
         return Published(
             self.count + other.count,
             self.duplicates + other.duplicates,

@@ -82,7 +82,9 @@ class Questioner:
 
 
 def _encode_request(request: Contract) -> bytes:
-    """Return the JSON of a request without fields that are not set or None: settings may decide on them.
+    """Return the JSON of a request without fields that are None or were not given.
+
+    The settings may have values for the absent fields.
 
     Raises:
         InvalidBody: the JSON is larger than `BODY_LIMIT`.

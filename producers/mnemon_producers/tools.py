@@ -148,8 +148,8 @@ class MemoryTools(FactTools):
             limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 
         Returns:
-            At most `limit` documents, of the collection if there is one; `document_id` is the id of the new
-            document.
+            At most `limit` documents, only those of `collection` if it is given; `document_id` is the id of
+            the new document.
         """
         request = DocumentV1.create_strict(
             action="add",

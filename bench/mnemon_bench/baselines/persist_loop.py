@@ -1,8 +1,8 @@
 """The plain loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
 
 It fetches up to 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`,
-commits and acknowledges. It assigns no conversations, and has no watermarks, dead letters or notices; its
-table and indexes are persist's.
+commits and acknowledges. It assigns no conversations, and has no watermarks, dead letters or notices. It
+writes into a table with the same columns and indexes as the table of `persist`.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Latency of the HTTP gateway, compared with NATS and a bare route, and of the proxy, with its provider."""
+"""Latency of the HTTP gateway and of its proxy.
+
+The gateway is compared with NATS and with a bare route, the proxy with its provider.
+"""
 
 import asyncio
 import json
@@ -52,7 +55,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure publishes and `history` over HTTP, over NATS and on a bare route; then chats through the proxy.
 
-    The three ways of the publishes and of `history` are interleaved, and so are chats with and without proxy.
+    The three ways of the publishes and of `history` are interleaved, and so are chats through the proxy and
+    chats without it.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
@@ -62,8 +66,9 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP to the time over NATS,
-        or to that of the bare route with the same body; `..._rate` is the ratio of requests per second.
+        `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP divided by the time
+        over NATS, or by the time of the bare route with the same body; `..._rate` is the ratio of requests
+        per second.
         `proxy_added_first_token_ms_p50`: time to the first token of the proxy minus that of the provider.
         Times are in ms.
 

@@ -53,7 +53,9 @@ async def run(
     requests: int = 200,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Load and measure one stage after the other; its tenants and the echo are interleaved, for one caller.
+    """Load and measure the stages one after the other, with one caller.
+
+    Within a stage, the measurements of its tenants and of the echo are interleaved.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.

@@ -21,5 +21,8 @@ def compute_median_percentiles(
 
 
 def compute_median_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
-    """Return the median of the ratios of both rates in each round; other load affects both rates alike."""
+    """Return the median, over all rounds, of each rate divided by the other rate of its round.
+
+    Other load on the machine affects both rates of a round alike, so it hardly changes their ratio.
+    """
     return median(rate / other for rate, other in zip(rates, others, strict=True))

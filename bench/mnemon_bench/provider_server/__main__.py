@@ -12,7 +12,7 @@ def main() -> None:
     parser.add_argument(
         "--port", type=int, default=0, help="Port to listen on, at 127.0.0.1. Default: 0, a free port."
     )
-    parser.add_argument("--key", help="Only API key that the server accepts. Default: any key.")
+    parser.add_argument("--key", help="API key that requests must have. Default: any key is accepted.")
     parser.add_argument(
         "--seconds",
         type=float,
@@ -20,7 +20,10 @@ def main() -> None:
         help="Seconds that the model takes for each answer outside of batches. Default: 0.",
     )
     parser.add_argument(
-        "--polls", type=int, default=2, help="Number of polls that find a batch running. Default: 2."
+        "--polls",
+        type=int,
+        default=2,
+        help="Number of polls that report a batch as running; the next poll ends the batch. Default: 2.",
     )
     parser.add_argument(
         "--no-batches", action="store_true", help="Serve no batches, as Ollama does. Default: serve batches."

@@ -39,7 +39,13 @@ class ReceivedRequest(NamedTuple):
 
 
 class LikedFact(NamedTuple):
-    """A fact in a text; `number` is that of its line, or of the last numbered line before, or None."""
+    """A fact in a text.
+
+    Attributes:
+        number: number of the line with the fact, else of the last numbered line before it; None if no line
+            up to the fact has a number.
+        text: the fact.
+    """
 
     number: int | None
     text: str

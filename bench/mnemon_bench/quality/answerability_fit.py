@@ -101,7 +101,7 @@ class JudgedQuestion(NamedTuple):
 
 
 def judge_questions(name: str, data: LabelledConversations) -> Iterator[JudgedQuestion]:
-    """Yield each question for its own conversation and, unless adversarial, for the next two."""
+    """Yield each question for its own conversation and, unless adversarial, for at most two others."""
     search = InProcessSearch(data)
     users = list(search.conversations)
     for question in data.questions:

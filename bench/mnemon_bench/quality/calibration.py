@@ -73,8 +73,8 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
     Returns:
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
         F1, and as `precise` the lowest threshold from which precision is at least `PRECISION`, or None.
-        `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
-        this precision in every language or, if none does in a language, that none of its pairs exceeds.
+        `recommended`: thresholds for `dedupe.update_threshold` and `dedupe.duplicate_threshold`. In each
+        language, they reach this precision or, if no threshold of the language does, no pair exceeds them.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -133,7 +133,7 @@ def _compute_curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) 
 
 
 def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
-    """Return the lowest threshold from which the precision is at least `PRECISION`; None without one."""
+    """Return the lowest threshold from which the precision is at least `PRECISION`; None if there is none."""
     lowest = None
     for point in reversed(curve):
         if point.precision < PRECISION:

@@ -188,7 +188,7 @@ def _build_confusion_table(judged: Sequence[JudgedPair], language: str) -> dict[
 
 
 class MeasuredShare(NamedTuple):
-    """A share and its target: at most `bound` if it `is_limit`, else at least `bound`."""
+    """A share and its target: at most `bound` if `is_limit` is true, else at least `bound`."""
 
     name: str
     share: float

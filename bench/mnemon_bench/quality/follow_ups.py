@@ -71,8 +71,8 @@ def main() -> None:
         "data",
         type=Path,
         nargs="*",
-        help="Files, or folders of files, with conversations in the LoCoMo format, whose questions are also "
-        "asked, each after an unrelated question. Default: none; only the follow-ups of the Russian "
+        help="Files, or folders of files, with conversations in the LoCoMo format. Each of their questions "
+        "is asked after an unrelated question. Default: none; only the follow-ups of the Russian "
         "conversation are asked.",
     )
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]

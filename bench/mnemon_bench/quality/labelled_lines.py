@@ -12,7 +12,7 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
     """Read each line of a file as a `model`; skip empty lines.
 
     Raises:
-        ValueError: of the class `invalid`: the file cannot be read, or a line does not satisfy the model.
+        ValueError: the file cannot be read, or a line does not satisfy the model; the class is `invalid`.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")

@@ -29,7 +29,7 @@ class LabelledSentence(BaseModel):
 
 
 class InvalidSentences(ValueError):
-    """A file is not a list of labelled sentences; the message names the file, and an invalid line."""
+    """A file is not a list of labelled sentences; the message names the file, and the invalid line if any."""
 
 
 def read_sentences(path: Path) -> list[LabelledSentence]:

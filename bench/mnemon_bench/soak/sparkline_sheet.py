@@ -30,7 +30,7 @@ SHOWN: Final = (
 
 
 def write_sheet(path: Path, samples: Sequence[Mapping[str, float]], names: Sequence[str] = SHOWN) -> None:
-    """Write an SVG file with a sparkline for each named series that the samples have; a growing one is red.
+    """Write an SVG file with a sparkline for each named series in the samples; growing series are red.
 
     The part of each line that belongs to the warm-up is pale. The lower edge of each sparkline is zero.
 

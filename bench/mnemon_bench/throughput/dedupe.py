@@ -36,7 +36,8 @@ async def run(
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: number of measurements of each case; the figures are medians. Each has a tenant of its own.
+        rounds: number of measurements of each case; the figures are medians. Each measurement has its own
+            tenant.
         number: proposals of each measurement; a multiple of twice `USERS`.
         report: called with lines about the progress.
 

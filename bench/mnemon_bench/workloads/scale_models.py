@@ -64,7 +64,8 @@ async def prepare_conversations(
     """Yield a function that runs a number of processes of a consumer over new conversations.
 
     The function returns conversations per second, and busy cores by name. It raises RuntimeError if the
-    consumer handles another number of conversations. A local server takes the place of the model.
+    consumer handles more or fewer conversations than were published. A local server takes the place of the
+    model.
     """
     compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
     stream_context = connection.jetstream()
@@ -83,7 +84,8 @@ async def prepare_conversations(
         """Resume the consumer, and return the seconds until a number of conversations is handled.
 
         Raises:
-            RuntimeError: the consumer handled another number, or not all within `LIMIT`.
+            RuntimeError: the consumer handled more than `number` conversations, or fewer within `LIMIT`
+                seconds.
         """
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()

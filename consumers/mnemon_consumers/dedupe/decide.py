@@ -76,8 +76,8 @@ def examine_proposal(
 ) -> CandidateFact | list[DecisionEvent]:
     """Refuse a proposal by the policy or its date, or restate the fact that has the same words.
 
-    Letter case and punctuation do not tell words apart. A proposal that names a live fact to replace is
-    refused or a candidate.
+    The comparison of words ignores letter case and punctuation. A proposal that names a live fact to replace
+    is either refused or becomes a candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.
@@ -99,7 +99,7 @@ def examine_proposal(
 
 
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text to compare with other facts; None if the policy or a fact of the same words decides."""
+    """Return the text to compare with other facts; None if the policy or a fact with equal words decides."""
     event = proposal.event
     if find_refusal(event.text, settings.policy) or _find_repeated_fact(proposal, known):
         return None
@@ -257,8 +257,8 @@ def save_candidate(
 ) -> list[DecisionEvent]:
     """Return the events that save a candidate as a separate fact, with the evictions that make room.
 
-    If a high fact would have to be evicted for a fact that is not high, the event rejects the proposal
-    instead.
+    If a fact of high importance would have to be evicted for a fact of lower than high importance, the event
+    rejects the proposal instead.
     """
     proposal, fact = candidate.proposal, candidate.fact
     evicted = choose_evictions(fact, known.list_live(proposal.at), settings.limits, joins=True)
@@ -283,8 +283,8 @@ def _write_fact(
 ) -> list[DecisionEvent]:
     """Return the events that give a fact new content, or confirm the fact if the content is the same.
 
-    A change of the tier may evict facts. If a high fact would have to be evicted for a fact that is not high,
-    the event rejects the proposal instead.
+    A change of the tier may evict facts. If a fact of high importance would have to be evicted for a fact of
+    lower than high importance, the event rejects the proposal instead.
     """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
@@ -354,9 +354,10 @@ def _derive_id(*parts: str) -> str:
 def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact with its own words and the attributes that the proposal adds.
 
-    The larger importance counts. `expires_at` of the proposal replaces the former end. Without it, in the
-    tier `working`, the later of the kept end and the end that the proposal's words name counts, as when a
-    user says "away for two weeks" again a week later. The words give no end to a fact that has none.
+    The larger importance counts. `expires_at` of the proposal replaces the former end. Without `expires_at`,
+    a fact in the tier `working` gets the later of two ends: its former end, and the end that the proposal's
+    words name, as when a user says "away for two weeks" again a week later. The words give no end to a fact
+    that has none.
     """
     tier = proposed.tier or former.tier
     expires_at = proposed.expires_at or compute_tier_expiry(former, tier, at, settings.limits)

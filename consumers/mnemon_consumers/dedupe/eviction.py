@@ -31,7 +31,8 @@ def choose_evictions(
 ) -> list[Eviction] | None:
     """Return the facts to evict so that a fact fits within the limits of its tier and of the user.
 
-    The result is None if the fact is not high, and a high fact would have to be evicted.
+    The result is None if a fact of high importance would have to be evicted for a fact of lower than high
+    importance.
 
     Args:
         fact: the fact to write.
@@ -60,10 +61,11 @@ def _select_evictions(
 ) -> list[Eviction]:
     """Return the facts to evict so that each limit leaves `reserved` places free.
 
-    From a full tier, low facts go before normal facts, and normal facts before high facts. Within a level,
-    the fact that expires first goes first in the tier `working`; in other tiers, the fact that was unchanged
-    for the longest time goes first. For the user's limit, the archive goes first, then `working`, then
-    `profile`, each in the same order, but no high fact goes before all other facts are gone.
+    From a full tier, facts of low importance are evicted first, then normal ones, then facts of high
+    importance. Within a level of importance, the fact that expires first is evicted first in the tier
+    `working`; in other tiers, the fact that was unchanged for the longest time. For the user's limit, facts
+    of the tier `archive` are evicted first, then `working`, then `profile`, within each tier in the same
+    order. Facts of high importance are evicted only after all other facts.
     """
     leaving: list[Eviction] = []
     for tier, limit in by_tier.items():

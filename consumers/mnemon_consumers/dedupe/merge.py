@@ -105,8 +105,8 @@ def _find_numbers(text: str) -> set[str]:
 def _merge_content(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
     """Merge two facts into one.
 
-    An update keeps the end of the newer fact. A duplicate keeps the later end of both, and no end counts as
-    the latest, so that in doubt the fact is kept longer.
+    An update keeps the end of the newer fact. A duplicate keeps the later of both ends, or no end if one of
+    the facts has none, so that in doubt the fact is kept longer.
     """
     importance = max(older.importance, newer.importance)
     if relation == "update":

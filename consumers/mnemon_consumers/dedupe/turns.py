@@ -1,7 +1,7 @@
 """Turns of users: a turn decides on a share of a user's proposals; then other users have their turns.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
-who has more than one turn of work, the broker delivers the messages behind them at once, and the user's
+who has more than one turn of work, the broker delivers the messages of other users at once, and the user's
 further turns run without deliveries.
 """
 
@@ -68,7 +68,7 @@ class Turns:
                 turn.
 
         Returns:
-            The log position from which the user's proposals wait, None, or `FAILED`; see `TurnFunction`.
+            The log position from which the user's proposals wait; None if none wait; `FAILED` after an error.
         """
         # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:
@@ -98,7 +98,7 @@ class Turns:
         task.add_done_callback(self._tasks.discard)
 
     def choose_outcome(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
-        """Return the outcome of a delivery, from the result of `run_turn` and its log position."""
+        """Return the outcome of a delivery at log position `seq`; `waits` is the result of `run_turn`."""
         if waits is None or seq < waits:
             return ACK
         if waits == FAILED:

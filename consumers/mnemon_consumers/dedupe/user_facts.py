@@ -154,8 +154,8 @@ def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both name the same conversation.
 
     If one fact has no sources, because it was saved by a tool, imported or changed by the verb `update`, the
-    result has none either. With the other fact's sources alone, it would be forgotten with the other's
-    conversation.
+    result has none either. If the result had only the sources of the other fact, it would be forgotten with
+    the conversation of that fact.
     """
     if not one.sources or not other.sources:
         return _NO_LINEAGE

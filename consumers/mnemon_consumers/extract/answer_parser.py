@@ -246,7 +246,7 @@ def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] 
     """Read a list that has text around it, or is malformed or cut off.
 
     Returns:
-        The list, None if it cannot be read, and the position in the text of the first character after it.
+        The list, or None if it cannot be read; and the position in the text of the first character after it.
     """
     if begins is None:
         return None, len(text)

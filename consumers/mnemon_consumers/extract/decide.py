@@ -243,8 +243,9 @@ def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> date
 
 
 def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
-    """Return a window from each place in `begins` to the next place; the first window includes the first
-    message.
+    """Return a window from each index in `begins` to the next index; the last window ends before `end`.
+
+    The first window always begins with the first message.
     """
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):

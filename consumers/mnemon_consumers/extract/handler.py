@@ -133,7 +133,8 @@ def _decode_window(delivery: Delivery) -> StoredWindow | Dead | None:
     """Return the window to reopen.
 
     Returns:
-        None for a tick, the periodic trigger, which needs no retry because the next tick follows.
+        None for a tick, the periodic trigger; a tick needs no retry, because the next tick follows. `Dead`
+        for an invalid trigger.
     """
     if delivery.subject == TICK:
         return None

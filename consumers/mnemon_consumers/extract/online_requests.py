@@ -200,7 +200,7 @@ class OnlineRequester:
     async def _settle_answers(
         self, connection: Client, transaction: Connection, responses: Sequence[_WindowResponse]
     ) -> bool:
-        """Publish answers and requeue failed windows; return whether the window of an answer is erased."""
+        """Publish answers and requeue failed windows; return whether the window of any answer is erased."""
         now = datetime.now(UTC)
         answering = {each.model for each in responses if isinstance(each.outcome, ModelAnswer)}
         failed: list[FailedWindow] = []

@@ -42,7 +42,11 @@ def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> li
 
 
 def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
-    """Return a pair, the fact with the newer words first. A merge is later than the words that it moved."""
+    """Return a pair, the fact with the newer words first.
+
+    The facts are ordered by log position, or by `saved_at` if a merge wrote one of them: a merge has a later
+    position than the words that it took over.
+    """
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
     else:

@@ -32,7 +32,7 @@ class WindowRequest:
         messages: its messages that are worth reading and still visible, oldest first; empty after a clear.
         known: the user's facts that have not expired, most important first.
         settings: settings of the tenant.
-        pairs: undecided pairs that the request also asks about; `known` has their words.
+        pairs: undecided pairs that the request also asks about; `known` has the texts of their facts.
     """
 
     window: StoredWindow

@@ -48,7 +48,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
 
 
 async def build_document_entries(indexed: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks; after every `CHUNKS` chunks, requests have their turn."""
+    """Return the entries of a document's chunks; after every `CHUNKS` chunks, let waiting requests run."""
     whole = indexed.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

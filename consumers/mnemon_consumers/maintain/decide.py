@@ -26,7 +26,7 @@ def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> 
 
 
 def find_smallest_limit(limits: FactLimits) -> int:
-    """Return the smallest limit; a user with at most that many facts exceeds no limit."""
+    """Return the smallest limit on facts; a user with at most that many facts exceeds no limit."""
     return min(limits.per_user, limits.profile, limits.working)
 
 

@@ -44,7 +44,7 @@ def holds_copy(residence: Residence) -> bool:
 
 
 def describe_copy(residence: Residence) -> str:
-    """Return the warning of an erasure, or its verification, of only the copy in this deployment."""
+    """Return the warning for an erasure or a verification that covers only the copy in this deployment."""
     return (
         "only the copy in this deployment is concerned: repeat the request at "
         f"{residence.peer}, which has the memory"

@@ -116,7 +116,7 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
 
 
 def select_unexpired_facts(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
-    """Return the facts that expire after a moment, or never."""
+    """Return the facts that expire after `at`, or never."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
@@ -141,7 +141,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items, of which at most `limit` are not among `excluded_ids`."""
+    """Return the first items: at most `limit` items, not counting items with `excluded_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

@@ -24,7 +24,7 @@ class HistoryMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FastHistory(msgspec.Struct, omit_defaults=True):
-    """A reply as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, without validation or errors."""
+    """A reply without an error, as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, not validated."""
 
     seen_seq: int
     conversation: str

@@ -33,7 +33,7 @@ FactNames = Annotated[
         max_length=MAX_NAMES,
         exclude_if=is_empty,
         description="Names of people, places and things that a model extracted with the fact, spelled as in "
-        "the text. Search follows them to other facts.",
+        "the text. Search links facts that share a name.",
     ),
 ]
 
@@ -49,7 +49,7 @@ class Lineage(Contract):
         default=None, description="Origin of the text: `tool`, `import`, or the name of the extractor."
     )
     prompt_version: Text | None = Field(
-        default=None, description="Version of the prompt, if a model or the rules of `offline` were asked."
+        default=None, description="Version of the prompt, if a model or the provider `offline` was asked."
     )
     model: Text | None = Field(
         default=None,
@@ -79,11 +79,12 @@ class Decision(Contract):
     )
     duplicate_threshold: float | None = Field(
         default=None,
-        description="Similarity above which two facts say the same, if alignment leaves them undecided.",
+        description="Similarity above which two facts say the same, if alignment leaves the pair undecided.",
     )
     update_threshold: float | None = Field(
         default=None,
-        description="Similarity above which a proposal updates a fact, if alignment leaves them undecided.",
+        description="Similarity above which a proposal updates a fact, if alignment leaves the pair "
+        "undecided.",
     )
     embedding_model: Text | None = Field(
         default=None, description="Embedding model whose vectors gave the similarity."
@@ -231,7 +232,7 @@ class SummaryWrittenV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Origin of the summary: the model that wrote the summary, with its sources.",
+        description="Origin of the summary: its model and its source messages.",
     )
 
 
@@ -246,8 +247,7 @@ class SummaryMergedV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Model and prompt that wrote the summary; `sources` is empty, as `merged` has the former "
-        "summaries.",
+        description="Model and prompt of the summary; `sources` is empty: `merged` has the former summaries.",
     )
 
 
@@ -340,8 +340,8 @@ class BatchIntendedV1(Event):
     usd: float | None = Field(
         default=None,
         ge=0,
-        description="Estimated cost of these windows in US dollars, with the longest answers; absent if "
-        "the tenant has no budget.",
+        description="Estimated maximum cost of the windows, in US dollars; absent if the tenant has no "
+        "budget.",
     )
 
 

@@ -73,8 +73,8 @@ class TimeStamps(Settings):
     )
     zone: Annotated[Text, AfterValidator(_check_zone)] = Field(
         default="UTC",
-        description="Time zone of timestamps, of the current time in a context, and of the days that a query "
-        "or a fact names, such as `Europe/Moscow`.",
+        description="Time zone, such as `Europe/Moscow`, of timestamps, of the current time in a context, "
+        "and of the days that a query or a fact names.",
     )
 
 
@@ -139,15 +139,16 @@ class Dedupe(Settings):
     require_similarity: bool = Field(
         default=False,
         description="Replace an old value with a new value only if the similarity of both facts is "
-        "also above the lower of the two thresholds. If off, or without an embedding model, an update "
-        "that alignment finds needs no similarity.",
+        "also above the lower of `update_threshold` and `duplicate_threshold`. If off, or without an "
+        "embedding model, an update that alignment finds needs no similarity.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
         description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
         "text, or the older text if it says all that the newer text says; `confirm` keeps the older text. "
-        "For a proposal without a date that repeats a fact with a date, both keep the newer text. For facts "
-        "that a language model has compared, `rewrite` always keeps the newer text, and `confirm` the older.",
+        "For a proposal without a date that repeats a fact with a date, both values keep the newer text. For "
+        "facts that a language model has compared, `rewrite` always keeps the newer text, and `confirm` the "
+        "older text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -244,8 +245,8 @@ class Rates(Settings):
         default=32,
         ge=1,
         le=512,
-        description="Maximum number of unanswered requests of one user in a `retrieve` process; eight of "
-        "them are in work at the same time, and further requests are refused.",
+        description="Maximum number of unanswered requests of one user in a `retrieve` process; further "
+        "requests are refused. At most eight of the user's requests are in work at the same time.",
     )
     events_per_second: float | None = Field(
         default=None,
@@ -262,8 +263,8 @@ class Retrieval(Settings):
         default=5,
         ge=1,
         le=100,
-        description="Maximum number of hits of a search, if the request sets no `limit`; also of facts, and "
-        "of chunks of documents, that `context` finds for the query.",
+        description="Maximum number of hits of a search, if the request sets no `limit`; also the maximum "
+        "number of facts, and of chunks of documents, that `context` finds for the query.",
     )
     threshold: float | None = Field(
         default=None,
@@ -407,13 +408,13 @@ class ContextSettings(Settings):
     language: Literal["auto", "en", "ru"] = Field(
         default="auto",
         description="Language of the fixed words, such as headings and `until`; `auto`: Russian if most of "
-        "the user's newest messages are in Cyrillic, otherwise English. If these have few letters, facts and "
-        "summaries count too.",
+        "the user's newest messages are in Cyrillic, otherwise English. If the messages have few letters, "
+        "facts and summaries count too.",
     )
     fact_types: bool = Field(
         default=True,
-        description="Show the kind of each fact, such as `- [preference] Likes tea`, and a sentence if a "
-        "context has no items but messages. If off, only the format `markdown` does so.",
+        description="Show the kind of each fact, such as `- [preference] Likes tea`, and the sentence `No "
+        "saved information.` if a context has only messages. If off, only the format `markdown` shows both.",
     )
     current_time: bool = Field(
         default=False,
@@ -444,7 +445,8 @@ class SettingsV1(Settings):
         ge=1,
         le=1000,
         description="Number of newest messages that `context` shows even if a summary covers them. `context` "
-        "also shows messages that no summary covers. The budget and `context.recent_limit` limit both.",
+        "also shows messages that no summary covers. The budget and `context.recent_limit` limit the "
+        "messages of both kinds.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Timestamps on users' messages.")
     wait_for_log_ms: int = Field(
@@ -461,7 +463,10 @@ class SettingsV1(Settings):
     )
     policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")
     dedupe: Dedupe = Field(default=Dedupe(), description="Decisions on facts that say the same.")
-    limits: FactLimits = Field(default=FactLimits(), description="Maximum number of facts of a user.")
+    limits: FactLimits = Field(
+        default=FactLimits(),
+        description="Maximum number of facts of a user, and days until working facts expire.",
+    )
     documents: DocumentLimits = Field(default=DocumentLimits(), description="Maximum size of a document.")
     retention: Retention = Field(
         default=Retention(), description="Days after which finished work is removed."

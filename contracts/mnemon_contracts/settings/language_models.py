@@ -61,8 +61,8 @@ class Extraction(Settings):
         default=24,
         gt=0,
         le=8760,
-        description="Hours between two scans of a tenant, each of which reads all new messages for facts, "
-        "even of conversations that are neither idle nor long.",
+        description="Hours between two scans of a tenant. A scan reads all new messages for facts, also "
+        "those of conversations that are neither idle nor long.",
     )
     provider: Provider = Field(
         default="offline",
@@ -110,7 +110,7 @@ class Extraction(Settings):
         gt=0,
         le=8760,
         description="Hours after which an unfinished batch is cancelled and its unanswered requests are sent "
-        "online. If a batch has requests of several tenants, their lowest value counts.",
+        "online. If a batch has requests of several tenants, the lowest value of these tenants applies.",
     )
     attempts: int = Field(
         default=3,

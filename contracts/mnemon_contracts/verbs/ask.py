@@ -43,8 +43,8 @@ class AskError(Contract):
     retryable: bool = Field(description="True if the same request can succeed later.")
     moved_to: Text | None = Field(
         default=None,
-        description="Address of the NATS servers of the tenant's deployment, if the tenant has moved there; "
-        "the code is `moved` then.",
+        description="With the code `moved`: address of the NATS servers of the deployment that the tenant "
+        "has moved to.",
     )
 
 
@@ -73,7 +73,7 @@ class RenderedMessage(Contract):
     """A message in the form that a model is shown."""
 
     role: Role = Field(description="Role of the speaker.")
-    content: Text = Field(description="Text that the model is shown.")
+    content: Text = Field(description="Text to show to the model.")
     name: Text | None = Field(default=None, description="Name of the speaker.")
 
 
@@ -93,9 +93,9 @@ class ContextV1(Contract):
 
     query: Text | None = Field(
         default=None,
-        description="User's message, for which memory is searched. Its first 1,200 characters are used, or "
-        "with `task_id` as few as its first 600, because results of the task take room. Default: the last "
-        "message of the user.",
+        description="User's message, for which memory is searched. Its first 1,200 characters are used; with "
+        "`task_id`, at least its first 600, because results of the task take room. Default: the last message "
+        "of the user.",
     )
     format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
@@ -111,7 +111,7 @@ class ContextV1(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer. It needs a snapshot that "
+        description="Former time or log position as of which to answer. Requires a snapshot that "
         "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
     task_id: Identifier | None = Field(
@@ -149,8 +149,8 @@ class ContextCoverage(Contract):
     shown: int = Field(
         default=0,
         ge=0,
-        description="Number of messages shown in `recent` or `conversation`, whole or cut. Messages without "
-        "words and tool calls, of which nothing can be shown, count as shown.",
+        description="Number of messages shown in `recent` or `conversation`, whole or cut. Messages with "
+        "neither text nor tool calls count as shown.",
     )
     summarised: int = Field(
         default=0,
@@ -168,8 +168,8 @@ class ContextReplyV1(Reply):
     conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
     messages: tuple[RenderedMessage, ...] = Field(
         default=(),
-        description="Messages in order, ready for a model; in the formats other than `messages`: "
-        "the text, as one message.",
+        description="Messages in order, ready for a model; in formats other than `messages`, the whole "
+        "context as one message.",
     )
     text: Text | None = Field(
         default=None,
@@ -222,7 +222,7 @@ class HistoryV1(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer. It needs a snapshot that "
+        description="Former time or log position as of which to answer. Requires a snapshot that "
         "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
 

@@ -71,7 +71,7 @@ class SearchRequest(Contract):
     )
     as_of: Moment | Sequence | None = Field(
         default=None,
-        description="Former time or log position as of which to answer. It needs a snapshot that "
+        description="Former time or log position as of which to answer. Requires a snapshot that "
         "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
     )
     collection: Text | None = Field(
@@ -205,7 +205,7 @@ class SaveReplyV1(Reply):
     id: Identifier | None = Field(
         default=None,
         description="Id of the fact that was saved, or of the known fact that was updated or confirmed, or "
-        "for which the fact was rejected.",
+        "that the rejection concerns.",
     )
     reason: Text | None = Field(default=None, description="Human-readable reason for a rejection.")
     rule: Reason | None = Field(default=None, description="Rule that rejected the fact.")
@@ -361,9 +361,9 @@ class FactChanges(Contract):
     )
     expires_at: MomentOrDay | None = Field(
         default=None,
-        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: the former "
-        "date. A new text drops it if the former text names an end, and sets the end that the new text of a "
-        "working fact names. A new tier changes the date as described at `tier`.",
+        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: for a "
+        "working fact, the end that a new text names; otherwise the former date, but none if a new text "
+        "replaces a text that names an end. A new tier changes the date, see `tier`.",
     )
 
 
@@ -382,10 +382,10 @@ class UpdateV2(FactChanges):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
-        "is changed only if it has all content words of the query in the same sense, if these are about a "
-        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly"
-        " the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error "
+        description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
+        "changed if it alone has exactly the words of the query; or if it has all content words of the query "
+        "in the same sense, these are about a third of the fact's words or more, and no other fact fits "
+        "almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error "
         "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
@@ -396,10 +396,10 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="Id of the fact; give either `id` or `query`.")
     query: Text | None = Field(
         default=None,
-        description="Words that name the fact, instead of its id; the first 500 characters count. The fact "
-        "is removed only if it has all content words of the query in the same sense, if these are about a "
-        "third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly"
-        " the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error "
+        description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
+        "removed if it alone has exactly the words of the query; or if it has all content words of the query "
+        "in the same sense, these are about a third of the fact's words or more, and no other fact fits "
+        "almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error "
         "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
@@ -493,8 +493,8 @@ class DocumentV1(Contract):
     source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
     collection: Text | None = Field(
         default=None,
-        description="Collection of the document to add, such as a repository; after every action, the reply "
-        "lists only documents of this collection. Default: all documents.",
+        description="For `add`: collection of the document, such as a repository. Every reply lists only "
+        "documents of this collection. Default: none; replies list all documents.",
     )
     min_seq: Sequence | None = Field(
         default=None,

@@ -22,11 +22,11 @@ TENANTS: Final = 100_000
 
 
 class RequestLimits(NamedTuple):
-    """Limits of the requests of one tenant that a process answers.
+    """Limits on the requests of one tenant, for each process that answers requests.
 
     Attributes:
         per_second: maximum number of requests per second of all users of the tenant; None sets no limit.
-        per_user: maximum number of unanswered requests of one user, including waiting ones.
+        per_user: maximum number of unanswered requests of one user, including requests that wait.
     """
 
     per_second: float | None

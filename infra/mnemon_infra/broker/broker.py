@@ -268,5 +268,5 @@ async def _wrap_message(message: Msg) -> NatsMessage:
 
 
 async def _keep_message(message: MessageT) -> MessageT:
-    """Return the message undecoded: one bad body must not keep the handler from the rest of the batch."""
+    """Return the message undecoded, so that the handler gets the batch even if one body is invalid."""
     return message

@@ -36,7 +36,7 @@ class BrokerTooOld(BrokerUnreachable):
 
 
 async def report_error(error: Exception) -> None:
-    """Log an error that nats-py met in the background. A denied permission is reported only here."""
+    """Log an error that nats-py reports in the background. A denied permission is reported only here."""
     if "permissions violation" in str(error).lower():
         log.error(
             "permission denied by the server",

@@ -37,7 +37,7 @@ class _Mark(NamedTuple):
 
 
 class DurableProgress:
-    """Measures for how long durables have had messages and made no progress."""
+    """Times for which durables have had waiting messages and made no progress."""
 
     def __init__(self) -> None:
         self._delivered: dict[str, _Mark] = {}

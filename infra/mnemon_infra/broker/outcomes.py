@@ -72,7 +72,7 @@ def compute_retry_delay(deliveries: int) -> float:
 
 
 def count_outcomes(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
-    """Count outcomes by their words in metrics, such as `applied`."""
+    """Count outcomes by the words that metrics use for them, such as `applied`."""
     applied = outcomes.count(ACK)
     if applied == len(outcomes):  # the usual case, which costs one comparison per outcome
         return {"applied": applied}
@@ -155,8 +155,8 @@ def _compose_dead_letter(
     """Return the headers and the body of a dead letter.
 
     The letter has neither headers nor body of the original if the outcome is confidential, or if the letter
-    would exceed the limit of the server, which closes the connection for good at a larger message. If the
-    original is an event, the log still has both; a trigger is lost.
+    would exceed `max_payload` of the server: the server closes the connection for good when a message is
+    larger. If the original is an event, the log still has both; the content of a trigger is lost.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

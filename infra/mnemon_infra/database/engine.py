@@ -135,7 +135,7 @@ class _Compiled(NamedTuple):
 
 
 class Statement:
-    """A SQLAlchemy Core statement that psycopg runs, in half the time of a round trip through SQLAlchemy.
+    """A SQLAlchemy Core statement that psycopg runs directly, in half the time that SQLAlchemy takes.
 
     The statement is compiled once, on first use: a process runs only a few of the statements that it imports.
     """
@@ -183,7 +183,8 @@ class Lookup:
     """A query that runs for many sets of parameters in one round trip.
 
     The query is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer
-    than finding a user's rows: in a batch of 64 users, each user costs a quarter of a separate query.
+    than finding a user's rows: in a batch of 64 users, each user takes a quarter of the time of a
+    separate query.
     """
 
     def __init__(self, clause: Select[Any]) -> None:

@@ -21,7 +21,7 @@ LookupResult = TypeVar("LookupResult")
 
 
 class QueryBatcher(Generic[LookupKey, LookupResult]):
-    """Batches lookups of one kind.
+    """Batcher of lookups of one kind.
 
     Lookups that arrive while `ROUND_TRIPS` round trips run go into the next one together. No lookup waits for
     others to arrive.

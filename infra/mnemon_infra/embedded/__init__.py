@@ -1,1 +1,1 @@
-"""Servers from wheels, which run in one folder without a container engine and without root."""
+"""Servers from Python wheels, which run in one folder without a container engine and without root."""

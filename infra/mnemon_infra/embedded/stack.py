@@ -128,7 +128,10 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Wait up to `_NOTICED` seconds until the count of ends exceeds `ends`. Return whether it does."""
+        """Wait up to `_NOTICED` seconds until `_ends`, the number of server ends, exceeds `ends`.
+
+        Return whether it does.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:

@@ -93,7 +93,7 @@ async def _load_log_times(connection: Client) -> tuple[float, float]:
 def _compute_lead(reading: float, asked_at: float, answered_at: float) -> float:
     """Return the seconds by which a clock is certainly ahead, negative if behind.
 
-    The clock gave `reading` between `asked_at` and `answered_at`, which this process's clock gave, all in
+    The clock showed `reading` at a time between `asked_at` and `answered_at` of this process's clock, all in
     seconds since 1970. A reading between the two counts as no difference.
     """
     return max(0.0, reading - answered_at) - max(0.0, asked_at - reading)

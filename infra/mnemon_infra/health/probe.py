@@ -71,7 +71,7 @@ _POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "e
 
 
 class ProcessProbe:
-    """Checks that the consumers of this process can work, and updates its gauges.
+    """Health probe of this process: whether its consumers can work, and its gauges.
 
     Args:
         names: names of the consumers that the process runs.
@@ -216,7 +216,8 @@ class ProcessProbe:
     def _check_disk(self) -> list[Fault]:
         """Return a fault if the disk with the folder of embedded vectors is nearly full.
 
-        With a Qdrant server, `mnemon up` names the place that this folder would have in its data folder.
+        With a Qdrant server, `mnemon up` still sets `vectors_folder`, to a path in the data folder: then the
+        disk of the data folder is checked.
         """
         folder = self._deployment.vectors_folder
         if folder is None or not folder.parent.exists():

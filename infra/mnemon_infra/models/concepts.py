@@ -1,8 +1,8 @@
 """Concepts of words, in English and Russian.
 
-Texts about the same thing share a concept where they share no word: a question may say `job` or `работа`, and
-the message `office` or `контора`. Static vectors bridge such words in English only. The concepts are terms of
-sparse vectors, beside the words, so that the engine weighs them by rarity too.
+Texts about the same thing share a concept even if they share no word: a question may say `job` or `работа`,
+and the message `office` or `контора`. Static vectors bridge such words in English only. The concepts are
+terms of sparse vectors, beside the words, so that the engine weighs them by rarity too.
 """
 
 from collections.abc import Iterable, Mapping

@@ -112,7 +112,7 @@ class Embedder(Protocol):
         """Return the vectors to store, one row for each text, of length 1.
 
         A text of only white space gives zeros, which are similar to no other vector. So does a text that the
-        provider refuses although it accepts others.
+        provider refuses, if the provider accepts other texts.
 
         Raises:
             EmbeddingUnavailable: the provider gives no usable answer.

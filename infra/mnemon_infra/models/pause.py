@@ -2,7 +2,7 @@
 
 
 def describe_pause(provider: str, status: int) -> str:
-    """Return the message that a request can be repeated later, with the reason that the status gives."""
+    """Return an error message with the reason that the HTTP status gives, and the next step: repeat later."""
     match status:
         case 429:
             why = "limits the rate of requests"
@@ -14,5 +14,5 @@ def describe_pause(provider: str, status: int) -> str:
 
 
 def describe_failure(provider: str, status: int) -> str:
-    """Return the message that a provider failed, with what to do next."""
+    """Return an error message for a provider that failed, with the next step."""
     return f"{provider} failed (HTTP {status}): repeat later, or check the server"

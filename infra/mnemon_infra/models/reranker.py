@@ -101,7 +101,7 @@ class RerankerEndpoint:
     async def score_texts(
         self, model: str, query: str, texts: Sequence[str], seconds: float
     ) -> Sequence[float]:
-        """See `Reranker.score_texts`."""
+        """Return a score for each text; see `Reranker.score_texts`."""
         begun, outcome = time.perf_counter(), "unavailable"
         try:
             async with asyncio.timeout(seconds):

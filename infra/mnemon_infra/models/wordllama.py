@@ -209,8 +209,8 @@ class WordLlama:
 def load_wordllama() -> WordLlama:
     """Return the model, loaded once per process in 0.1 s.
 
-    From then on the process computes products of vectors in one thread: on two cores, threads made the small
-    products of a search ten times as slow.
+    From then on the process computes products of vectors in one thread: on two cores, several threads made
+    the small products of a search ten times as slow.
 
     Raises:
         EmbeddingNotConfigured: the package is not installed.

@@ -9,8 +9,8 @@ class Gate:
     """A gate, which is open at first.
 
     Attributes:
-        exchanges: number of times that this process has learned of a replacement of the object that the work
-            changes, such as a swap of vectors.
+        exchanges: number of replacements of the object that the work changes, such as swaps of vectors, as
+            far as this process knows of them.
     """
 
     def __init__(self) -> None:
@@ -26,14 +26,15 @@ class Gate:
         return self._is_open.is_set()
 
     def count_exchange(self) -> None:
-        """Count a replacement of the object. A change of the count makes values kept from it invalid."""
+        """Count a replacement of the object. Values kept from the former object become invalid."""
         self.exchanges += 1
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[None]:
         """Wait until the gate is open, then run the block as a piece of work.
 
-        Do not enter a gate within its own block: if `close` is called in between, each waits for the other.
+        Do not enter a gate within its own block: if `close` is called in between, the two calls wait for each
+        other.
         """
         while not self._is_open.is_set():
             await self._is_open.wait()

@@ -16,7 +16,7 @@ REST = 0.003
 
 
 class _RequestLoad:
-    """State of one event loop: the requests that are being answered, and the end of the last one."""
+    """State of one event loop: the requests that are being answered, and the end of the last request."""
 
     def __init__(self) -> None:
         self.requests = 0

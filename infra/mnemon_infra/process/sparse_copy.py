@@ -14,8 +14,8 @@ _BLOCK: Final = 1024 * 1024
 def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
     """Copy the data of a file, but not its holes, and return the target.
 
-    Qdrant Edge allocates its files ahead: `shutil.copy` writes 250 MB for 5 MB of data. Systems that
-    cannot find holes copy the whole file. The function fits `shutil.copytree` as `copy_function`.
+    Qdrant Edge allocates its files ahead: `shutil.copy` writes 250 MB for 5 MB of data. On systems that
+    cannot find holes, the whole file is copied. Pass the function to `shutil.copytree` as `copy_function`.
     """
     if not hasattr(os, "SEEK_DATA"):
         shutil.copyfile(source, target)
@@ -31,7 +31,7 @@ def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
 
 
 def _find_data(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of begin and end of each part of a file that holds data."""
+    """Yield the first byte, and the byte after the last, of each part of a file that holds data."""
     size, end = os.fstat(file.fileno()).st_size, 0
     while end < size:
         try:

@@ -162,8 +162,8 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
-        RebuildBlocked: the database has no former generation, the former generation has another revision, or
-            the schema of its name was not created by a rebuild.
+        RebuildBlocked: the database has no former generation, the schema of the former generation is not at
+            the revision that this version needs, or that schema was not created by a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot answer now.
     """

@@ -53,7 +53,7 @@ class Replay:
         self._connection = connection
 
     async def replay_until(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
-        """Write the log up to a position, and remove the content that has ended by then.
+        """Write the log up to a position, then remove content below watermarks and of items that have ended.
 
         Invalid events, and events that the database refuses, are left out: `persist` makes dead letters of
         them.
@@ -90,12 +90,12 @@ class Replay:
         await self._sweep_owners()
 
     async def apply_later_erasures(self) -> None:
-        """Apply erasures beyond the position reached. Call this once the generation replays no further.
+        """Apply erasures beyond `reached`. Call this after the last `replay_until`.
 
         An erasure deletes rows in all generations, but misses rows that a replay has read but not written.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable: the call may be repeated.
+            nats.errors.Error, DatabaseUnavailable: a server does not answer; the call may be repeated.
         """
         erasures = build_event_filter("user.erased")
         async with aclosing(read_event_pages(self._connection, erasures, self.reached)) as later:

@@ -45,7 +45,8 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
         first: position of the first event that moved here; 0 if none did.
         last: position of the last event that moved here.
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
-        withheld: in that deployment, positions of late events that remove content, and were not copied.
+        withheld: in the deployment that a tenant has left, positions of late events that remove content and
+            were not copied.
         pause: seconds of the write pause.
         keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
         former: in the deployment that the tenant leaves, the residence before the move; None if it had none.

@@ -84,7 +84,7 @@ class LiveSettings:
     def get_settings(self, tenant: str) -> SettingsV1:
         """Return the settings in force for a tenant.
 
-        While a move keeps requests to language models from beginning here, extraction and compaction are off.
+        While a move stops requests to language models here, extraction and compaction are off.
         """
         settings = self._of.get(tenant, self.value)
         residence = self._residences.get(tenant)
@@ -369,7 +369,7 @@ async def change_settings(
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:
-    """Replace the general settings by these. The function raises the same errors as `change_settings`.
+    """Replace all general settings. The function raises the same errors as `change_settings`.
 
     Returns:
         The revision of the settings.

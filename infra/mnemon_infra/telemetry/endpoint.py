@@ -40,7 +40,7 @@ HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
 
 
 class MetricsPortTaken(Exception):
-    """The endpoint cannot listen at its address, for example because the port is in use."""
+    """The endpoint cannot listen on its address, for example because the port is in use."""
 
 
 @asynccontextmanager
@@ -48,12 +48,12 @@ async def serve_http(host: str, port: int, probe: HealthProbe) -> AsyncIterator[
     """Serve HTTP until the end of the block.
 
     Args:
-        host: address to listen at.
-        port: port to listen at; 0 takes a free port.
+        host: address to listen on.
+        port: port to listen on; 0 takes a free port.
         probe: checks the process; it also updates the gauges.
 
     Raises:
-        MetricsPortTaken: the server cannot listen at this address.
+        MetricsPortTaken: the server cannot listen on this address.
     """
     loop = asyncio.get_running_loop()
     handler = partial(

@@ -206,7 +206,7 @@ def count_batch(
     """Count a handled batch in the metrics of its consumer; a thousand messages take 50 µs.
 
     Args:
-        consumer: the durable.
+        consumer: name of the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
         done: deliveries that will not be retried, in the order of their stream. Their ages are counted,
             except those of events that moved here from another deployment.

@@ -72,7 +72,7 @@ class SpanFactory:
 
         Args:
             traceparent: the trace of the event; nothing is recorded unless its flag `sampled` is set.
-            consumer: the durable.
+            consumer: name of the durable.
             delivery: the delivery of the event.
             end: outcome of the delivery, in the words of `mnemon_infra.telemetry.metrics`.
             batch_size: number of events in the batch.

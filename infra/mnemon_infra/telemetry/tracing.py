@@ -137,7 +137,7 @@ async def record_batch(
     """Record in the trace of each event how a consumer handled it.
 
     Args:
-        consumer: the durable.
+        consumer: name of the durable.
         deliveries: a batch.
         ends: outcome of each delivery, in the words of `mnemon_infra.telemetry.metrics`.
         begun: begin of the batch, in seconds since 1970.

@@ -1,8 +1,8 @@
 """Collections of a Qdrant server: creation, swap and removal.
 
-All readers and writers use aliases, `<schema>.<collection>`. The collections are named
-`<schema>_<collection>`, or longer if a swap has left that name to another generation. The list of collections
-is `Collection` in `port.py`.
+All readers and writers use aliases, `<schema>.<collection>`. A new collection has the name
+`<schema>_<collection>`, or, if that name belongs to another generation after a swap, the name
+`<schema>_<8 hex digits>_<collection>`. The list of collections is `Collection` in `port.py`.
 """
 
 from collections.abc import Iterator

@@ -145,8 +145,8 @@ class VectorStore(Protocol):
             limit: maximum number of hits of each query.
             where: values that fields of the payload must have.
             ids: filter of the points by id; None takes all points.
-            has_tenant_rarity: whether the rarity of terms is that within the owner's tenant, for which each
-                sparse query visits all points of the tenant; else it is that within the collection.
+            has_tenant_rarity: True computes the rarity of terms within the owner's tenant, which makes each
+                sparse query visit all points of the tenant; False computes it within the collection.
         """
 
     async def wait_until_optimised(self) -> None:

@@ -129,7 +129,8 @@ def _draw_picture(layout: _Layout, labels: Mapping[str, PartLabel]) -> Picture:
 def _is_busy(labels: Mapping[str, PartLabel], start: str, end: str) -> bool:
     """Return whether a line of the diagram is shown as busy.
 
-    If its end is a process or a stream, the end decides, otherwise its start.
+    A line is busy if the part at its end is busy. If that part is neither a process nor a stream, the part
+    at the start of the line counts instead.
     """
     return labels[end if labels[end].kind in ("process", "stream") else start].busy
 

@@ -26,7 +26,7 @@ class SettingControl:
 
     Attributes:
         name: name of the setting.
-        description: its description.
+        description: description of the setting.
         kind: kind of control.
         options: values to choose from.
         may_be_empty: whether an empty field means `null`.
@@ -65,7 +65,7 @@ class SettingControl:
 
     @property
     def label(self) -> str:
-        """Return the name of the setting without its group."""
+        """Name of the setting without its group."""
         return self.name.partition(".")[2] or self.name
 
     def format_value(self, value: Any) -> str:

@@ -137,7 +137,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 @pages.post("/dead/drop")
 async def drop_letters(visit: Visit) -> Response:
-    """Remove the selected letters for good, and those of their events that `persist` could not project."""
+    """Remove the selected letters for good, and remove their events that `persist` could not handle."""
     connection = await visit.connections.get_broker()
     looking = partial(is_applied, await visit.connections.get_database())
     count = 0

@@ -55,7 +55,7 @@ class SettingRow:
 
 @dataclass(frozen=True)
 class Card:
-    """A group of settings as the page shows it. `changed` is the number of those set at this level."""
+    """A group of settings as the page shows it. `changed` counts the settings set at the shown level."""
 
     id: str
     name: str

@@ -12,7 +12,7 @@ _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
 def format_number(value: float | None) -> str:
-    """Format a number with separated thousands; show one decimal only below 10."""
+    """Format a number with thousands separators, and with one decimal if it is below 10 and not whole."""
     if value is None:
         return "–"
     return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
@@ -29,7 +29,7 @@ def format_age(seconds: float | None) -> str:
 
 
 def format_size(count: float | None) -> str:
-    """Format a number of bytes in B, KB, MB, GB or TB, each a thousand of the unit before: `1.5 MB`."""
+    """Format a number of bytes in B, KB, MB, GB or TB, where 1 KB is 1,000 bytes: `1.5 MB`."""
     if count is None:
         return "–"
     for unit in _UNITS:

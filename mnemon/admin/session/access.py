@@ -1,4 +1,4 @@
-"""Access to the page by a token or by a link that logs in once. Failed attempts make an address wait."""
+"""Access to the page by a token or by a link that logs in once, with a wait after failed attempts."""
 
 import hashlib
 import hmac
@@ -90,7 +90,7 @@ class Access:
         """End a session.
 
         Raises:
-            OSError: the end could not be recorded: after a restart the session is valid again.
+            OSError: the end could not be recorded; after a restart, the session is valid again.
         """
         self._ended.add(session.id, time.time() + SESSION_SECONDS)
 

@@ -47,11 +47,11 @@ def backup(
 ) -> None:
     """Back up the log, settings, API keys, logins and erasures, while everything runs.
 
-    The first run copies the whole log. A further run with the same destination copies new events, and writes
-    segments again whose events were erased since, so that the backup has no text of an erased user. If a run
-    is killed, the segments that the manifest names can be restored, and the next run continues from there.
-    The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB before
-    compression.
+    The first run copies the whole log. A further run with the same destination copies new events, and
+    rewrites segments with events that were erased since, so that the backup has no text of an erased user.
+    If a run is killed, the segments that the manifest names can be restored, and the next run continues from
+    there. The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB
+    before compression.
 
     The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL configure a
     bucket.
@@ -89,7 +89,8 @@ async def _back_up(
 def _read_logins(data: Path | None, file: Path | None) -> str | None:
     """Return the text of the file with the logins; None if no file is named and the folder has none.
 
-    End the command if the named file is absent, or if the file cannot be read or is not of `mnemon auth`.
+    End the command if the named file is absent, or if the file cannot be read or was not written by
+    `mnemon auth`.
     """
     from mnemon_infra.broker.provisioning.authorization import Authorization
     from mnemon_infra.embedded.logins import FolderLogins

@@ -65,7 +65,7 @@ def restore(
         typer.Option(
             metavar="FILE",
             resolve_path=True,
-            help="On your own servers: file to which the logins of the backup are written, unless it exists. "
+            help="Without --data: new file for the logins of the backup; an existing file is not changed. "
             "Default: none. With --data, the folder gets the logins.",
         ),
     ] = None,

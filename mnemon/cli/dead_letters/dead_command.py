@@ -35,7 +35,7 @@ IdsArgument = Annotated[
     typer.Argument(metavar="ID", help="Ids of dead letters, as `mnemon dead list` shows them."),
 ]
 AllLettersOption = Annotated[
-    bool, typer.Option("--all", help="Select all dead letters, or with filters all that match them.")
+    bool, typer.Option("--all", help="Select all dead letters; with filters, all that match the filters.")
 ]
 YesOption = Annotated[
     bool, typer.Option("--yes", "-y", help="With --all: change several dead letters without confirmation.")

@@ -34,7 +34,7 @@ def create(
         typer.Option(help="User to whose memory the key is restricted. Default: all users of the tenant."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Note on the use of the key, such as dashboard. Default: none.")
+        str | None, typer.Option(help="Label of the key, such as dashboard. Default: none.")
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -63,7 +63,7 @@ def tenant(
 
 @app.command("worker")
 def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Create a login for consumers, such as those of `mnemon run`; `mnemon up` has its own.
+    """Create a login for consumers, such as those of `mnemon run`; `mnemon up` has its own login.
 
     With --data, the command shows the login that the folder has, and creates logins if the folder has none.
     With --file, each run replaces the password.
@@ -75,7 +75,7 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 
 @app.command("gateway")
 def gateway(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Create a login for the HTTP gateway, such as that of `mnemon gateway`; `mnemon up` has its own.
+    """Create a login for the HTTP gateway of `mnemon gateway`; `mnemon up` has its own login.
 
     With --data, the command shows the login that the folder has, and creates logins if the folder has none.
     With --file, each run replaces the password.
@@ -209,8 +209,8 @@ def _choose_path(data: Path | None, file: Path | None) -> Path:
 def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     """Open the logins of a folder or of a file for changes.
 
-    End the command if the file is not of `mnemon auth`, or cannot be read or written, or if an id in the
-    block is invalid.
+    End the command if the file was not written by `mnemon auth`, if it cannot be read or written, or if an
+    id in the block is invalid.
     """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import ForeignLoginFile

@@ -74,7 +74,7 @@ def telegram(
         str | None,
         typer.Option(
             help="Sender that is the assistant: an id such as user123456, or the displayed name. Default: "
-            "the other side of a chat with a bot or with one person; in a group, no sender."
+            "in a chat with a bot or with one person, that bot or person; in a group, no sender."
         ),
     ] = None,
     user: Annotated[
@@ -296,8 +296,8 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
 def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
     """Return the owner of each file.
 
-    End the command if no tenant is given, a file is standard input, has one tier only or names no user, or a
-    backup exists.
+    End the command if no tenant is given, if a file is standard input, has only one tier of a user or names
+    no user, or if a backup of a file exists.
     """
     from mnemon.operations.imports.markdown import parse_path
     from mnemon.operations.imports.normalised_files import get_backup_path

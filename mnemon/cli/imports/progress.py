@@ -65,7 +65,7 @@ class ImportFiles:
 
     @property
     def position(self) -> int:
-        """Return the number of bytes read so far; 0 if one of the files is standard input."""
+        """Number of bytes read so far; 0 if one of the files is standard input."""
         is_file = self._open is not None and self.total is not None
         return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 

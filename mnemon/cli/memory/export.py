@@ -246,7 +246,7 @@ def _print_line(line: str) -> None:
 
 @contextmanager
 def _end_on_closed_pipe() -> Iterator[None]:
-    """End the command without a message if the reader of its output closes the pipe, such as `head`."""
+    """End the command without a message if the reader of its output, such as `head`, closes the pipe."""
     try:
         yield
     except BrokenPipeError:
@@ -333,7 +333,7 @@ async def _run_mirror(
 
 
 async def _follow_until_stopped(mirror: "Mirror", stop: StopSignals) -> None:
-    """Follow until a signal arrives; a file that is being written is replaced as a whole or not at all."""
+    """Follow the log until a signal arrives; a file that is being written is replaced whole or not at all."""
     following = asyncio.create_task(mirror.follow_log())
     asked = asyncio.create_task(stop.wait())
     try:

@@ -213,7 +213,6 @@ def update(
 
     Other fields stay as they are, except the date of expiry, which a new text or tier may change.
 
-
     If the words may mean several facts, the command asks for the fact; without a terminal, or with
     --json, the command shows the candidates and changes nothing.
 

@@ -20,8 +20,8 @@ def profile(
         list[str] | None,
         typer.Argument(
             metavar="NAME=VALUE",
-            help="Fields to set. A value is JSON, otherwise text; null removes the field. Default: show all "
-            "fields.",
+            help="Fields to set, such as age=34. A value that is not JSON is stored as text; null removes "
+            "the field. Default: show all fields.",
         ),
     ] = None,
 ) -> None:

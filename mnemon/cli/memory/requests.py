@@ -87,7 +87,7 @@ _NEGATIVE_CODES: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
 def parse_as_of(given: str | None) -> int | datetime | None:
-    """Parse the value of an `AsOfOption`; end the command with code 2 if it is no moment, or a future one."""
+    """Parse the value of an `AsOfOption`; end the command with code 2 if it is invalid or in the future."""
     return None if given is None else parse_moment("--as-of", given)
 
 
@@ -107,7 +107,7 @@ class MemoryRequest:
 
     @property
     def options(self) -> str:
-        """Return the options that name the tenant and the user, for a suggested command."""
+        """Options that name the tenant and the user, for a suggested command."""
         data = f" --data {quote(str(self.data))}" if self.data else ""
         return f"--tenant {quote(self.tenant)} --user {quote(self.user)}{data}"
 

@@ -37,8 +37,8 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
     Args:
         data: the folder of a stack that `mnemon up` runs; None takes the servers that environment variables
             name.
-        needed: the servers that have to be configured. A stack has both, but its deployment names the
-            database only if needed.
+        needed: the servers that have to be configured. The deployment of a stack has the address of the
+            database only if `needed` contains `database`.
     """
     if data is not None:
         return _load_running(data, needed)

@@ -63,8 +63,8 @@ def rebuild(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Drop a generation that --list shows, by its name or the part after the name of the live "
-            "generation, such as `before`.",
+            help="Drop a generation that --list shows, by its whole name, or by its suffix to the name of "
+            "the live generation, such as `before`.",
         ),
     ] = None,
     reembed: Annotated[

@@ -34,14 +34,14 @@ _KINDS = {
 async def redecide(
     data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
 ) -> ExitCode:
-    """Show the changes that the rules of this version and some settings would make; make them if confirmed.
+    """Show the changes to facts under this version's rules and other settings; make them if confirmed.
 
     End the command if a setting is invalid, if the settings name no embedding model, or if other programs
     keep changing the settings.
 
     Args:
         data: the folder of a stack; None for the configured servers.
-        assignments: settings of dedupe to change, or `CURRENT`.
+        assignments: settings of `dedupe` to change, as NAME=VALUE; `CURRENT` changes none.
         is_confirmed: whether to make the changes without asking.
         as_json: print one JSON value instead of a table.
     """

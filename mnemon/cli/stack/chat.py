@@ -81,7 +81,7 @@ async def _run_chat(
 
 @asynccontextmanager
 async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
-    """Yield the model that answers; None with `offline`, or without an address and a key of a provider.
+    """Yield the model that answers; None if `name` is `offline`, or if neither address nor key is set.
 
     End the command if the key cannot be used.
     """

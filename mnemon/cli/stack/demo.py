@@ -31,10 +31,10 @@ def demo(
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
     conversation in English and Russian, and requests the memory as a bot would. Configured NATS servers and
-    databases are not touched. If MNEMON_QDRANT_URL names a Qdrant server, vectors are in collections of the
-    demo's own on it, which are deleted at the end.
+    databases are not touched. If MNEMON_QDRANT_URL names a Qdrant server, the vectors are in separate
+    collections on that server, which are deleted at the end.
 
-    Exits with code 1 if not every event is accounted for, or if it was stopped.
+    Exits with code 1 if not every event is accounted for, or if the demo was stopped.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ports(NamedTuple):
-    """Chosen ports; None takes the default of the part."""
+    """Chosen ports of the servers, the admin page and the gateway; None takes the default."""
 
     nats: int | None
     database: int | None
@@ -212,7 +212,10 @@ async def _drop_unused_embeddings(deployment: "Deployment", names: tuple[str, ..
 
 
 def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
-    """Serve the admin page as operator: the consumers' login permits neither requests nor new settings."""
+    """Serve the admin page with an operator's login.
+
+    The consumers' login permits neither requests to `retrieve` nor changes of settings.
+    """
     from mnemon.admin.launcher import serve_admin_page
 
     return serve_admin_page(stack.data, _apply_login(stack, "operator"), port)

@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 def _check_tenant(tenant: str) -> str:
-    """Return the id of a tenant; end the command if it cannot be an id."""
+    """Return the argument TENANT; end the command if the argument cannot be the id of a tenant."""
     check_owner(tenant, None)
     return tenant
 
@@ -56,8 +56,8 @@ LostOption = Annotated[
     bool,
     typer.Option(
         "--target-lost",
-        help="Abandon in this deployment only, because the other one is lost. If it comes back, repeat the "
-        "command with --to. Default: off.",
+        help="Abandon the move in this deployment only, because the other deployment is lost. If the other "
+        "deployment comes back, repeat the command with --to. Default: off.",
     ),
 ]
 TargetDatabaseOption = Annotated[
@@ -83,9 +83,9 @@ AddressOption = Annotated[
     typer.Option(
         "--address",
         metavar="URL",
-        help="Address of the other deployment's NATS servers for bots, such as nats://b:4222. The error "
-        "`moved` tells it to them, so leave out user and password. Default: the address in --to, without its "
-        "login.",
+        help="Address of the other deployment's NATS servers for bots, such as nats://b:4222. Bots get the "
+        "address with the error `moved`, so leave out user and password. Default: the address in --to, "
+        "without its login.",
     ),
 ]
 
@@ -102,12 +102,12 @@ def move(
 ) -> None:
     """Move a tenant to another deployment, while its bots talk.
 
-    Events are copied with their ids and times; positions inside of events are mapped. Log and rows of both
-    deployments are compared. Then requests are refused for about a second, the remaining events are copied,
-    and the other deployment serves the tenant. The former deployment answers requests with the error `moved`
-    and the new address.
+    Events are copied with their ids and times; log positions that events name are mapped. Log and rows of
+    both deployments are compared. Then requests are refused for about a second, the remaining events are
+    copied, and the other deployment serves the tenant. The former deployment answers requests with the error
+    `moved` and the new address.
 
-    API keys go along, so that the same keys work in the other deployment.
+    API keys are copied, so that the same keys work in the other deployment.
 
     After a kill, run the same command again; it continues where it stopped. `mnemon tenant abandon`
     abandons a move that has not switched. After the switch, each run forwards events that bots have published
@@ -150,7 +150,7 @@ def revert(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Move a tenant back that was moved by mistake, with all events that it has received since.
+    """Move back a tenant that was moved by mistake, with all events that it has received since the move.
 
     --to names the deployment to which the tenant was moved, as for `move`. After a kill, run the same command
     again.
@@ -172,12 +172,12 @@ def abandon(
 ) -> None:
     """Abandon a move that has not switched: the tenant stays where it is, as if no move had begun.
 
-    The command works after a kill too, and within the write pause: requests are answered again at once. API
-    keys that the move copied are revoked in the other deployment. The copied events stay there, marked:
-    nothing is derived from them, and a later `mnemon tenant move` continues with them. `mnemon erase TENANT
-    USER --data DIR`, with the folder of the other deployment, erases users of the copy; the tenant can then
-    no longer move there. A begun `revert` is abandoned in the same way. After a switch, use `mnemon tenant
-    revert`.
+    The command also works after `move` was killed, even within the write pause: requests are then answered
+    again at once. API keys that the move copied are revoked in the other deployment. The copied events stay
+    there with a mark: nothing is derived from them, and a later `mnemon tenant move` continues with them.
+    `mnemon erase TENANT USER --data DIR`, with the folder of the other deployment, erases users of the copy;
+    the tenant can then no longer move there. A begun `revert` is abandoned in the same way. After a switch,
+    use `mnemon tenant revert`.
 
     Example: `mnemon tenant abandon acme --to ./other --data ./memory`
 
@@ -196,7 +196,7 @@ def abandon(
 
 @app.command("status")
 def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show where a tenant is, and how many events arrived here since it left and were not forwarded.
+    """Show where a tenant is, and how many events that arrived here after it left were not forwarded.
 
     Exits with code 1 if there are such events.
 
@@ -257,7 +257,7 @@ async def _open_sites(
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
     """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
 
-    End the command if a deployment is not named fully, or if both are the same.
+    End the command if the address of a server is not given, or if both deployments are the same.
     """
     from mnemon.operations.tenant_move.deployment import strip_login
     from mnemon_infra.telemetry.logging import configure_logging

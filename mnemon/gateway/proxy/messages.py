@@ -62,8 +62,8 @@ def identify_messages(
     """Yield the messages with their ids.
 
     An id is a digest of the conversation, the content, the content of the message before, and the number of
-    such pairs so far. Unlike an index, it stays the same when a client leaves out the beginning of a long
-    history: only the first remaining message gets another id.
+    times that these two contents have followed each other so far. Unlike an index, the id stays the same when
+    a client leaves out the beginning of a long history: only the first remaining message gets another id.
     """
     seen: Counter[str] = Counter()
     before = ""

@@ -35,8 +35,8 @@ class OpenAIFormat:
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
         """Return a body whose system prompt and last user message have the context.
 
-        The messages are extended, because templates of many local models refuse a system message that is
-        not the first.
+        Existing messages are extended, because templates of many local models refuse a system message that
+        is not the first. Without a system prompt, a new system message comes first.
         """
         messages = list(body["messages"])
         if context.found:

@@ -138,7 +138,8 @@ class Proxy:
         """Count a request of the caller's tenant as open.
 
         Yields:
-            A stack whose end counts the request as answered; `pop_all` defers this beyond the block.
+            An `ExitStack` that counts the request as answered when it closes; `pop_all` defers this beyond
+            the block.
 
         Raises:
             Problem: the process or the tenant has too many open requests.
@@ -263,7 +264,10 @@ async def _complete_chat(
 
 
 def _find_keys(request: Request) -> ClientKeys:
-    """Return the keys of a request; mnemon's is in the header `Mnemon-Key`, or replaces the provider's."""
+    """Return the keys of a request.
+
+    The key of mnemon is in the header `Mnemon-Key`, or in the place of the provider's key.
+    """
     if own := request.headers.get(_KEY_HEADER):
         return ClientKeys(own, has_own_key=True)
     scheme, _, sent = request.headers.get("authorization", "").partition(" ")

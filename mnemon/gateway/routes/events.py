@@ -38,8 +38,8 @@ class PublishedV1(Contract):
     seq: Sequence = Field(description="Highest log position of the events, for `min_seq` of a request.")
     count: int = Field(description="Number of events in the request.")
     duplicates: int = Field(
-        description="Number of these events that were not stored again, because the log received events with "
-        "the same ids in the last two minutes."
+        description="Number of events in the request that were not stored again, because the log received "
+        "events with the same ids in the last two minutes."
     )
 
 

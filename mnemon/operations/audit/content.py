@@ -35,7 +35,7 @@ async def examine_summaries(
 
 
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
-    """Compare removed and kept content with watermarks, endings and erasures, for every user who has one.
+    """Compare the removed and the kept content of all users with watermarks, endings and erasures.
 
     Args:
         connection: connection to the broker.

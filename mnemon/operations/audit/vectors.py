@@ -41,7 +41,7 @@ class VectorAudit:
         connection: connection to the broker.
         database: the database with the rows.
         pages: the points in use.
-        dead: log positions that `persist` gave up; a message at such a position may still have a point.
+        dead: log positions of events with a dead letter of `persist`; such a message may still have a point.
         faults: receives the faults.
     """
 
@@ -97,7 +97,11 @@ class VectorAudit:
         return found
 
     async def _judge_point(self, collection: Collection, point: Point, audit: CollectionAudit) -> None:
-        """Count a point without a row, or add a fault after another look: sweeps run meanwhile."""
+        """Count a point without a row if a dead letter or a pending sweep explains it; else add a fault.
+
+        Before the fault is added, point and row are read again. If a sweep has removed the point meanwhile,
+        or the row exists by now, there is no fault.
+        """
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             audit.dead += 1

@@ -133,8 +133,8 @@ def choose_cipher(
 
     Raises:
         KeyUnusable: the options contradict each other, or a key cannot be used.
-        ModuleNotFoundError: keys are given, and pyrage is not installed. With a passphrase, the first file
-            raises it.
+        ModuleNotFoundError: keys are given, and pyrage is not installed. With a passphrase, not this function
+            but the encryption or decryption of the first file raises the error.
     """
     if passphrase_file and (recipients or identity):
         raise KeyUnusable(

@@ -74,7 +74,7 @@ def build_record(message: Msg) -> LogRecord:
 
 
 def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that a copy keeps: `Nats-Msg-Id`, and all except `STORED_AT` and other `Nats-*`."""
+    """Return the headers that a copy keeps: all but `STORED_AT` and `Nats-*`; `Nats-Msg-Id` stays."""
     return {
         name: value
         for name, value in headers.items()
@@ -131,7 +131,7 @@ class SegmentEncoder:
 
 
 def encode_segment(records: Iterable[LogRecord]) -> EncodedSegment:
-    """Return one segment with all of the records, of which there is at least one."""
+    """Return one segment with all records; at least one record is required."""
     encoder = SegmentEncoder()
     for record in records:
         encoder.add(record)

@@ -167,8 +167,8 @@ class MirrorFolder:
 def encode_name(identifier: str) -> str:
     """Encode an id as a name that every file system accepts and that no other id has.
 
-    Capital letters are encoded too: some file systems do not distinguish them from small letters. A name that
-    is too long is cut, and a digest of the id follows after a `~`.
+    Uppercase letters are encoded too: some file systems do not distinguish them from lowercase letters. A
+    name that is too long is cut, and a digest of the id follows after a `~`.
     """
     raw = identifier.encode()
     name = "".join(

@@ -75,7 +75,9 @@ async def write_memories(
     counts: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another. A user who is erased before their turn has no lines.
+    """Write the memory of users, one after another.
+
+    A user who is erased before their memory is read has no lines.
 
     Args:
         database: the database with the projections.

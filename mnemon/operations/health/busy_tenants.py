@@ -60,7 +60,12 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
 
 
 def warn_of_busy_tenants(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Yield a warning for each tenant in `bounds`; both mappings have events per second by tenant."""
+    """Yield a warning for each tenant in `bounds`.
+
+    Args:
+        busy: measured events per second, by tenant.
+        bounds: exceeded setting `rates.events_per_second`, by tenant.
+    """
     for tenant, most in bounds.items():
         yield (
             f"tenant {tenant} publishes {busy[tenant]:,.0f} events per second, above its rate of {most:g} "

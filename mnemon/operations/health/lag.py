@@ -191,7 +191,7 @@ def count_ended_deliveries(info: ConsumerInfo) -> int:
 
 
 class StreamState(BaseModel):
-    """State of a stream: messages and bytes that it keeps, and the sequence of the last message ever."""
+    """State of a stream: messages and bytes that it keeps, and the highest sequence number ever assigned."""
 
     model_config = ConfigDict(frozen=True)
 

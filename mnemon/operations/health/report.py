@@ -116,7 +116,7 @@ class DatabaseState(_FrozenState):
 class VectorsState(_FrozenState):
     """The vector store, and the consumers that must run in one process because of it (`one_process`).
 
-    `version` and `error` are of a Qdrant server.
+    `version` and `error` concern a Qdrant server; both are None for the embedded engine.
     """
 
     engine: Literal["server", "embedded"]
@@ -279,7 +279,7 @@ def _list_problems(
 
 
 def _list_missing(broker: BrokerState) -> dict[str, str]:
-    """Return the names of durables that their existing streams lack, by the keys of `drift`."""
+    """Return the names of the missing durables whose streams exist, by key of `broker.drift`."""
     of_durables = {f"consumer {each.name} of {each.stream}": each for each in DURABLES.values()}
     return {
         what: of_durables[what].name
@@ -351,7 +351,7 @@ async def _measure_storage(stream_context: JetStreamContext) -> float | None:
 
 
 async def _mark_pause_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
-    """Mark the consumers that too many dead letters have paused, as opposed to an operator."""
+    """Mark the consumers that are paused because of too many dead letters, not by an operator."""
     return consumers | {
         name: lag.model_copy(update={"is_paused_by_dead_letters": True})
         for name, lag in consumers.items()

@@ -33,7 +33,8 @@ class ExistingEvents:
     def has_foreign_fact(self, event: Event) -> bool:
         """Return whether an event is about a fact whose id another fact of the user has in the log.
 
-        A `FactSavedV1` also records its fact, as a fact of the source unless another fact has its id.
+        If the event is a `FactSavedV1`, also record its fact: in `facts` if the id is new, and in
+        `source_facts` unless another fact has the id.
         """
         fact_id = getattr(event, "fact_id", None)
         if fact_id is None:

@@ -125,7 +125,7 @@ class _LineOwner:
             yield RefusedRecord(place, error.field, error.problem, line)
 
     def _read_fact(self, line: str, digest: str) -> list[Event]:
-        """Return the fact to save under its id, if its line allows it, and the same fact as a proposal."""
+        """Return the saved fact that `_create_saved_fact` makes, if any, then the same fact as a proposal."""
         read = parse_fact(line)
         proposed = FactProposedV1.create_strict(
             id=create_import_id(PREFIX, digest),

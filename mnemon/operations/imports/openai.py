@@ -179,7 +179,7 @@ def _format_part(part: object) -> str:
 
 
 def _parse_begin_seconds(conversation: dict[str, Any]) -> float:
-    """Return the begin of a conversation in seconds since 1970; 0 if it is unknown."""
+    """Return the time at which a conversation began, in seconds since 1970; 0 if it is unknown."""
     try:
         return float(conversation.get("create_time") or 0)
     except (TypeError, ValueError):

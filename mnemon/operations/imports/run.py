@@ -288,7 +288,10 @@ class RecordImporter:
         return found.subject == event.subject and bool(found.data)
 
     async def _publish_without_id(self, event: LogEvent) -> int:
-        """Publish an event without the id header, which the server would recognise; its body has the id."""
+        """Publish an event without the id header, by which the server would drop the event as a duplicate.
+
+        The body has the id.
+        """
         publish = self._connection.jetstream().publish
         return (await retry_store(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
 

@@ -52,7 +52,7 @@ class _Chat:
 
     @property
     def has_two_sides(self) -> bool:
-        """Return whether the chat has one other side, a bot or a person, with the same id as the chat."""
+        """Return whether the chat is with one bot or one person, whose id is also the id of the chat."""
         return self.about.get("type") in ("bot_chat", "personal_chat")
 
 

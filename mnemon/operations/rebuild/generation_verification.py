@@ -125,7 +125,7 @@ class GenerationVerification:
         return await read_applied_position(self._place.connection.jetstream(), "index")
 
     async def _drop_delayed_differences(self, differences: Sequence[Difference]) -> list[Difference]:
-        """Return the differences of users for whom `index` has no work left; others may be delays."""
+        """Return the differences of users for whom `index` has no work left; the rest may be delays."""
         moving = await list_unswept_owners(self._place.connection)
         after = min(await self._read_indexed_position(), self._generation.rows.reached)
         reading = read_stream(

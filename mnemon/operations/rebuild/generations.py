@@ -46,8 +46,7 @@ class GenerationReplay(NamedTuple):
     async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
         """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` positions to replay.
 
-        Raises:
-            Exception: the errors of `replay_to`.
+        The errors of `replay_to` propagate.
         """
         while True:
             end = await place.load_log_end()

@@ -22,7 +22,7 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
     Raises:
         VectorsUnavailable: the engine does not answer.
         VectorsOutdated: the vectors do not name the model that made them.
-        VectorsInUse: another process has opened the folder since the check.
+        VectorsInUse: another process opened the folder of the vectors at the same time.
     """
     if not await has_vectors(place.deployment):
         yield None

@@ -48,7 +48,7 @@ class RedecideOutcome:
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
     def count_corrections(self, owner: Owner, changes: Sequence[Correction]) -> None:
-        """Count the corrections of a user, and name them while fewer than `MAX_FIRST` are named."""
+        """Count the corrections of a user, and add them to `first` while it has fewer than `MAX_FIRST`."""
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
         self.first += [UserCorrection(owner, change) for change in changes[: MAX_FIRST - len(self.first)]]

@@ -112,7 +112,7 @@ class TenantCopy:
             is_withheld: returns whether an event is withheld.
 
         Returns:
-            The number of stored copies, with those that fill positions without an event.
+            The number of stored copies, including copies at positions without an event.
 
         Raises:
             MessageTooLarge: the target takes no message as large as one of the events.

@@ -71,7 +71,7 @@ class PositionMap:
         return self.count_new(new) < self.count_new(new + 1)
 
     def find_bound(self, old: int) -> int:
-        """Return the position after the copy of the last event before a position; 1 without a copy."""
+        """Return 1 plus the position of the copy of the last event before `old`; 1 without such an event."""
         return self.find_last(old - 1) + 1
 
 

@@ -287,7 +287,11 @@ class TenantMove:
             )
 
     async def _require_no_batches(self) -> None:
-        """Refuse while a provider's batch has windows of the tenant: the old log would get the answers."""
+        """Check that no open batch has windows of the tenant: the former log would get the answers.
+
+        Raises:
+            MoveRefused: an open batch has windows of the tenant.
+        """
         if windows := await self._source.database.run_query(count_batched_windows(self._tenant)):
             raise MoveRefused(
                 f"{windows:,} windows of {self._tenant} wait in batches of a provider: set extraction.mode to"
@@ -319,7 +323,7 @@ class TenantMove:
         return not await self._source.database.run_query(count_busy_windows(self._tenant))
 
     async def _catch_up(self, copy: TenantCopy) -> None:
-        """Copy until a pass has at most `CLOSE` events, or more than half as many as the one before.
+        """Copy until a pass has at most `CLOSE` events, or more than half as many as the pass before.
 
         After each pass, wait until both databases have the rows.
         """

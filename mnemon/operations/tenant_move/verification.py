@@ -158,7 +158,7 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
 
 
 def _is_same_position(one: int | None, other: int | None, positions: PositionMap) -> bool:
-    """Return whether two positions are those of an event and its copy, or follow equally many events."""
+    """Return whether two positions are those of an event and its copy, or follow as many copied events."""
     if one is None or other is None:
         return one is other
     return positions.find(one) == other or positions.count_old(one) == positions.count_new(other)
@@ -219,7 +219,8 @@ def _parse_spans(text: str | None) -> list[tuple[int, int]]:
 def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     """Return rows by user and event id.
 
-    An erased conversation implies starts, whose ids end with positions: a number replaces the position.
+    The erasure of a conversation writes starts whose event ids end with a log position, which differs in the
+    other log: in the key, a running number replaces the position.
     """
     keyed: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: int(row["seq"])):

@@ -89,7 +89,7 @@ export interface ContextReplyV1 {
    */
   conversation?: string;
   /**
-   * Messages in order, ready for a model; in the formats other than `messages`: the text, as one message.
+   * Messages in order, ready for a model; in formats other than `messages`, the whole context as one message.
    */
   messages: RenderedMessage[];
   /**
@@ -144,7 +144,7 @@ export interface AskError {
    */
   retryable: boolean;
   /**
-   * Address of the NATS servers of the tenant's deployment, if the tenant has moved there; the code is `moved` then.
+   * With the code `moved`: address of the NATS servers of the deployment that the tenant has moved to.
    */
   moved_to?: string;
 }
@@ -157,7 +157,7 @@ export interface RenderedMessage {
    */
   role: "user" | "assistant" | "tool" | "system";
   /**
-   * Text that the model is shown.
+   * Text to show to the model.
    */
   content: string;
   /**
@@ -195,7 +195,7 @@ export interface ContextSection {
  */
 export interface ContextCoverage {
   /**
-   * Number of messages shown in `recent` or `conversation`, whole or cut. Messages without words and tool calls, of which nothing can be shown, count as shown.
+   * Number of messages shown in `recent` or `conversation`, whole or cut. Messages with neither text nor tool calls count as shown.
    */
   shown?: number;
   /**
@@ -212,7 +212,7 @@ export interface ContextCoverage {
  */
 export interface ContextV1 {
   /**
-   * User's message, for which memory is searched. Its first 1,200 characters are used, or with `task_id` as few as its first 600, because results of the task take room. Default: the last message of the user.
+   * User's message, for which memory is searched. Its first 1,200 characters are used; with `task_id`, at least its first 600, because results of the task take room. Default: the last message of the user.
    */
   query?: string | null;
   /**
@@ -228,7 +228,7 @@ export interface ContextV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
+   * Former time or log position as of which to answer. Requires a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -327,7 +327,7 @@ export interface DocumentV1 {
    */
   source?: string | null;
   /**
-   * Collection of the document to add, such as a repository; after every action, the reply lists only documents of this collection. Default: all documents.
+   * For `add`: collection of the document, such as a repository. Every reply lists only documents of this collection. Default: none; replies list all documents.
    */
   collection?: string | null;
   /**
@@ -496,7 +496,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. The fact is removed only if it has all content words of the query in the same sense, if these are about a third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly the words of the query. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is removed if it alone has exactly the words of the query; or if it has all content words of the query in the same sense, these are about a third of the fact's words or more, and no other fact fits almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -562,7 +562,7 @@ export interface StoredFact {
    */
   expires_at?: string;
   /**
-   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search links facts that share a name.
    *
    * @maxItems 20
    */
@@ -609,7 +609,7 @@ export interface Fact {
    */
   expires_at?: string;
   /**
-   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search links facts that share a name.
    *
    * @maxItems 20
    */
@@ -624,7 +624,7 @@ export interface ConversationMessage {
    */
   role: "user" | "assistant" | "tool" | "system";
   /**
-   * Text that the model is shown.
+   * Text to show to the model.
    */
   content: string;
   /**
@@ -804,7 +804,7 @@ export interface StoredMessage {
    */
   role: "user" | "assistant" | "tool" | "system";
   /**
-   * Text that the model is shown.
+   * Text to show to the model.
    */
   content: string;
   /**
@@ -845,7 +845,7 @@ export interface HistoryV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
+   * Former time or log position as of which to answer. Requires a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
 }
@@ -958,7 +958,7 @@ export interface SaveReplyV1 {
    */
   decision?: "saved" | "updated" | "confirmed" | "rejected";
   /**
-   * Id of the fact that was saved, or of the known fact that was updated or confirmed, or for which the fact was rejected.
+   * Id of the fact that was saved, or of the known fact that was updated or confirmed, or that the rejection concerns.
    */
   id?: string;
   /**
@@ -1096,7 +1096,7 @@ export interface SearchV1 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
+   * Former time or log position as of which to answer. Requires a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1198,7 +1198,7 @@ export interface SearchV2 {
    */
   min_seq?: number | null;
   /**
-   * Former time or log position as of which to answer. It needs a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
+   * Former time or log position as of which to answer. Requires a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
   /**
@@ -1439,7 +1439,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former date. A new text drops it if the former text names an end, and sets the end that the new text of a working fact names. A new tier changes the date as described at `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: for a working fact, the end that a new text names; otherwise the former date, but none if a new text replaces a text that names an end. A new tier changes the date, see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1500,7 +1500,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former date. A new text drops it if the former text names an end, and sets the end that the new text of a working fact names. A new tier changes the date as described at `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: for a working fact, the end that a new text names; otherwise the former date, but none if a new text replaces a text that names an end. A new tier changes the date, see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1508,7 +1508,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. The fact is changed only if it has all content words of the query in the same sense, if these are about a third of its own words or more, and if no other fact fits almost as well; or if it alone has exactly the words of the query. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is changed if it alone has exactly the words of the query; or if it has all content words of the query in the same sense, these are about a third of the fact's words or more, and no other fact fits almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -1579,7 +1579,7 @@ export interface BatchIntendedV1 {
    */
   windows: Window[];
   /**
-   * Estimated cost of these windows in US dollars, with the longest answers; absent if the tenant has no budget.
+   * Estimated maximum cost of the windows, in US dollars; absent if the tenant has no budget.
    */
   usd?: number | null;
 }
@@ -1769,7 +1769,7 @@ export interface Lineage {
    */
   extractor?: string | null;
   /**
-   * Version of the prompt, if a model or the rules of `offline` were asked.
+   * Version of the prompt, if a model or the provider `offline` was asked.
    */
   prompt_version?: string | null;
   /**
@@ -1835,11 +1835,11 @@ export interface Decision {
    */
   similarity?: number | null;
   /**
-   * Similarity above which two facts say the same, if alignment leaves them undecided.
+   * Similarity above which two facts say the same, if alignment leaves the pair undecided.
    */
   duplicate_threshold?: number | null;
   /**
-   * Similarity above which a proposal updates a fact, if alignment leaves them undecided.
+   * Similarity above which a proposal updates a fact, if alignment leaves the pair undecided.
    */
   update_threshold?: number | null;
   /**
@@ -2012,7 +2012,7 @@ export interface FactProposedV1 {
    */
   supersedes?: string | null;
   /**
-   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search follows them to other facts.
+   * Names of people, places and things that a model extracted with the fact, spelled as in the text. Search links facts that share a name.
    *
    * @maxItems 20
    */
@@ -2331,7 +2331,7 @@ export interface SummaryMergedV1 {
    */
   text: string;
   /**
-   * Model and prompt that wrote the summary; `sources` is empty, as `merged` has the former summaries.
+   * Model and prompt of the summary; `sources` is empty: `merged` has the former summaries.
    */
   lineage?: Lineage;
 }
@@ -2364,7 +2364,7 @@ export interface SummaryWrittenV1 {
    */
   text: string;
   /**
-   * Origin of the summary: the model that wrote the summary, with its sources.
+   * Origin of the summary: its model and its source messages.
    */
   lineage?: Lineage;
 }

@@ -183,7 +183,7 @@ class _CorrectionBuilder:
         return self._replace_origins(writer.decision)
 
     def _replace_origins(self, decision: Decision) -> Decision:
-        """Replace the origins in a decision by the ids of their facts."""
+        """Replace the origins in a decision with the ids of their facts."""
         undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
         return decision.model_copy(
             update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}

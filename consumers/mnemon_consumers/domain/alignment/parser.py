@@ -59,7 +59,7 @@ def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_pair(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
-    """Parse two facts. A phrase counts as one term if the other fact has a word or phrase of its concept."""
+    """Parse two facts. A phrase is one term if the other fact has a word or phrase with the same concept."""
     a, b = parse_fact(old), parse_fact(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
     return (parse_fact(old, common), parse_fact(new, common)) if common else (a, b)
@@ -199,7 +199,7 @@ class _Parser:
         """Return the forms of a word, or of a phrase's words with content.
 
         Returns:
-            An empty set for a phrase that denies something, says that it has ended, or is a term of its own.
+            An empty set for a phrase that denies something, says that a state is over, or is one term.
         """
         tokens = self._tokens[at : at + length]
         if length == 1:

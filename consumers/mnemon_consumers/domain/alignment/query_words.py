@@ -199,7 +199,7 @@ def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
 def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
     """Return whether a name and its transliteration both end in a vowel, or both in a consonant.
 
-    Валентина and Valentin do not. Words that are not names need not end alike, so the result is True.
+    For example, the result is False for Валентина and Valentin. It is True if neither word is a name.
     """
     names = list_name_lemmas(one.text) | list_name_lemmas(other.text)
     latin = other.text if is_cyrillic(one.text) else one.text
@@ -207,7 +207,7 @@ def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
 
 
 def _is_longer(long: str, short: str) -> bool:
-    """Return whether a form is a shorter form with an ending."""
+    """Return whether the longer form is the shorter form with an ending added."""
     return (
         len(short) >= _SHORTEST_PREFIX
         and long.startswith(short)

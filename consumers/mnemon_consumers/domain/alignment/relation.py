@@ -47,8 +47,8 @@ class RelationVerdict:
     Attributes:
         relation: relation of the newer fact to the older fact.
         evidence: the reason. It quotes no fact, because it is stored longer than the facts.
-        score: the share of each fact's weight that has a counterpart, 0 to 1: the smaller of both shares;
-            ranks candidates.
+        score: share of a fact's weight that has a counterpart in the other fact, 0 to 1; the smaller of the
+            two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether both facts are about the same thing, without a contradiction.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
@@ -471,7 +471,7 @@ class _PairComparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _decide_end(self) -> RelationVerdict | None:
-        """Decide the relation if one fact denies the other or ends it; None if this decides nothing."""
+        """Decide the relation if one fact denies or ends the other; None if other rules must decide."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
@@ -740,7 +740,7 @@ class _PairComparison:
         return self._decide_different("the feelings are about different things")
 
     def _decide_replacement(self) -> RelationVerdict | None:
-        """Decide the relation by the terms that each fact lacks; None if they decide nothing."""
+        """Decide the relation by the terms that each fact lacks; None if other rules must decide."""
         left = self.alignment
         if left.new and self._names_replacement():
             return self._decide_update("the newer fact names something else instead")
@@ -835,12 +835,12 @@ class _PairComparison:
         return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
-        """Return whether a Russian fact that reports a change lacks only the older amount."""
+        """Return whether a Russian fact reports a change, and lacks only the amount of the older fact."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
         return is_marked and list_kinds(self.alignment.old) == {TermKind.NUMBER}
 
     def _names_other_place(self) -> bool:
-        """Return whether one fact has another place after the verb of a phrase like "лежит в больнице"."""
+        """Return whether the facts name different places after a verb, as in "лежит в больнице"."""
         sides = (self.old, self.new)
         left = (self.alignment.old, self.alignment.new)
         return any(
@@ -934,7 +934,7 @@ class _PairComparison:
         )
 
     def _is_of_another_time(self) -> bool:
-        """Return whether the same verb has another tense, or only the newer fact is about a plan."""
+        """Return whether a verb has different tenses in the facts, or only the newer fact is about a plan."""
         if self.new.is_ended or self.new.is_changed or self.new.is_resumed or self._is_carried_out():
             return False
         if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
@@ -966,7 +966,7 @@ class _PairComparison:
         return is_open and not self.new.is_planned and not self.new.is_negated
 
     def _has_other_denials(self) -> bool:
-        """Return whether the same words deny other things: "neither meat nor fish", "fish, but no meat"."""
+        """Return whether the facts deny different things: "neither meat nor fish", "fish, but no meat"."""
         denials = self.old.tokens.count("not"), self.new.tokens.count("not")
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 
@@ -1065,12 +1065,12 @@ def _leaves_place(statement: ParsedFact, place: Term) -> bool:
 
 
 def _has_stage(term: Term, axes: set[str]) -> bool:
-    """Return whether a term is a pole of one of the given axes, which are names of the table `stages`."""
+    """Return whether a term is a pole of one of the axes, given by their names in the table `stages`."""
     return any(pole[:-1] in axes for pole in term.stages)
 
 
 def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
-    """Return the terms that are no pole of the given axes, which are names of the table `stages`."""
+    """Return the terms that are no pole of the axes, given by their names in the table `stages`."""
     return [term for term in terms if not _has_stage(term, axes)]
 
 
@@ -1089,7 +1089,7 @@ def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Return whether a verb with content is in one fact only, such as "rented" beside "has"."""
+    """Return whether a verb with content, such as "rented", is among terms without a counterpart."""
     return any(
         term.kind is TermKind.WORD
         and not term.is_head

@@ -207,16 +207,16 @@ class Replacement:
         return None
 
     def _ends_phrase(self, term: Term) -> bool:
-        """Return whether an English word qualifies no other: "is a junior", not "a junior colleague".
+        """Return whether an English word qualifies no other word: "is a junior", not "a junior colleague".
 
-        A Russian word always counts.
+        The result is True for every Russian word.
         """
         statement = self._find_statement(term)
         last = statement.find_word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
 
     def _has_other_job(self) -> bool:
-        """Return whether each fact tells another occupation of a person, and neither adds a second job."""
+        """Return whether the facts tell different occupations of a person, and neither adds a second job."""
         if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
@@ -252,7 +252,7 @@ class Replacement:
         return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in self.left)
 
     def _has_occupation(self, statement: ParsedFact, left: Sequence[Term]) -> bool:
-        """Return whether terms without a counterpart tell a person's occupation, not whom the person sees."""
+        """Return whether terms without a counterpart tell a person's job, not whom the person meets."""
         is_working = "employer" in statement.slots
         return any(
             not term.role
@@ -300,7 +300,7 @@ class Replacement:
         return len(numbers) == 1 and not any(map(is_year, numbers)) and _consists_of(rest, slot)
 
     def _has_reached_level(self) -> bool:
-        """Return whether a language that both facts name is at a higher level: "B1", "passed C1"."""
+        """Return whether the newer fact names a higher level of the same language: "B1", "passed C1"."""
         sides = (self.alignment.old, self.alignment.new)
         levels = [[t.text for t in side if _LANGUAGE_LEVEL.fullmatch(t.text)] for side in sides]
         rest = [t for t in chain(*sides) if not (_LANGUAGE_LEVEL.fullmatch(t.text) or is_listed(t, "levels"))]
@@ -374,7 +374,7 @@ class Replacement:
         return self._is_scheduled() and not self._has_label_or_year()
 
     def has_advanced(self) -> bool:
-        """Return whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
+        """Return whether the newer fact has a greater number: "уже в четвёртом классе", "started year 7"."""
         is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
             self._is_next_to_listed(term, "positions") for term in self.values
         )
@@ -422,7 +422,7 @@ class Replacement:
         )
 
     def _has_other_words(self) -> bool:
-        """Return whether each fact has another word that is neither a unit nor a word of change."""
+        """Return whether each fact has a word of its own that is neither a unit nor a word of change."""
         return bool(_list_content_words(self.alignment.old) and _list_content_words(self.alignment.new))
 
     def _has_topic(self) -> bool:
@@ -434,7 +434,7 @@ class Replacement:
         )
 
     def _has_other_complement(self) -> bool:
-        """Return whether one preposition has other words in each fact: "pays for water", "pays for gas"."""
+        """Return whether different words follow the same preposition: "pays for water", "pays for gas"."""
         old, new = (
             {statement.find_word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
@@ -533,7 +533,7 @@ class Replacement:
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
-        """Return whether Russian prepositions put another complement after a noun: "подписка на «Окко»"."""
+        """Return whether a Russian preposition adds another complement to a noun: "подписка на «Окко»"."""
         if self.new.is_changed:
             return False
         behind = [

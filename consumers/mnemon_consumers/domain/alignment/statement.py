@@ -31,7 +31,7 @@ class Term(NamedTuple):
         role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
             exists.
         is_head: whether it belongs to the subject of the sentence.
-        place: number of its first token; of a number in several words, of the last token.
+        place: number of its first token; for a number in several words, that of its last token.
     """
 
     text: str

@@ -134,7 +134,10 @@ def _is_complement(word: str, *, is_linked: bool) -> bool:
 
 
 def _has_subject(words: Sequence[str]) -> bool:
-    """Return whether a word before a Russian verb may be its subject; no word of "каждую неделю" may."""
+    """Return whether a word before a Russian verb may be its subject.
+
+    For example, the result is False for "каждую неделю".
+    """
     return any(
         not is_cyrillic(word)
         or (is_nominative(word) and "PREP" not in list_grammemes(before) | list_grammemes(word))

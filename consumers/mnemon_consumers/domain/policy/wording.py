@@ -19,7 +19,7 @@ def split_word_list(lines: str) -> frozenset[str]:
 
 
 def join_lines(text: str) -> str:
-    """Return the text with single spaces, and none at its ends."""
+    """Return the text with each run of white space as one space, and none at its ends."""
     return " ".join(text.split())
 
 

@@ -64,7 +64,7 @@ def measure_spending() -> None:
 
 
 class Budgets:
-    """Decides which tenants may still ask models on the day (UTC), by the setting `spending.usd_per_day`."""
+    """Decides which tenants may still ask models today (UTC), by the setting `spending.usd_per_day`."""
 
     def __init__(
         self, database: Database, settings: LiveSettings, now: Callable[[], datetime] = _read_clock
@@ -123,7 +123,7 @@ class Budgets:
             reservations.release()
 
     def reserve_cost(self, tenant: str, usd: float) -> Callable[[], None]:
-        """Count the possible cost of a call; return a function that releases it."""
+        """Reserve the possible cost of a call, in US dollars; return a function that ends the reservation."""
         spent = self._get_day_spending(tenant)
         spent.reserved += usd
 
@@ -142,7 +142,7 @@ class Budgets:
             spent.read_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
-        """Count the cost of an answered call here at once; other processes read it from the projections."""
+        """Count the cost of an answered call at once; other processes read the cost from the projections."""
         self._get_day_spending(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:

@@ -31,7 +31,7 @@ def build_call_event(
 ) -> LogEvent:
     """Return the event of an answered call: its tokens, and their cost at the current prices.
 
-    The event has the first version that knows the purpose, so that a `persist` of an older mnemon reads it.
+    The event has the lowest version that allows the purpose, so that an older `persist` can read the event.
 
     Args:
         owner: the user whose messages were read.

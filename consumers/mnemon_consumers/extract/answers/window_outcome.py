@@ -120,7 +120,7 @@ def judge_answer(
 
 
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
-    """Return the answer, and the terms of each fact that its sources lack; see `find_unsupported_terms`.
+    """Return the answer, and for each fact the terms that its sources lack; see `find_unsupported_terms`.
 
     A fact with such terms may be made up. The fact is proposed, but replaces no other fact, and its
     importance is at most `MOST_IMPORTANCE`.
@@ -139,7 +139,9 @@ def _weaken_fact(fact: ProposedFact) -> ProposedFact:
 
 
 def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Return why facts beyond the limit are left out, and their texts, without secrets.
+    """Return the reason why facts beyond the limit are left out, and the texts of these facts.
+
+    Texts that hold a secret are omitted.
 
     Returns:
         None and None if no fact is beyond the limit.
@@ -166,7 +168,7 @@ def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEv
 
 
 def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """Return a window in the form that events have, with the pairs that its request asks about."""
+    """Convert a stored window to the window of an event, with the pairs that its request asks about."""
     return Window(
         tenant=window.tenant,
         user=window.user,

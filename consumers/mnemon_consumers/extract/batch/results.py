@@ -102,7 +102,7 @@ class BatchResults:
             batch: the batch.
             progress: the state of the batch. If the provider did not reach all lines, or the deadline has
                 passed, windows without a result are requested online; else each counts a failed attempt.
-            failed: windows to retry, whose results are read.
+            failed: windows to retry because of their results, which were read before this call.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
@@ -171,7 +171,7 @@ class BatchResults:
 
 
 def _build_online_retry(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Return the record of a window that the batch left without an answer, to request it online.
+    """Return the record that requests a window online after its batch left the window without an answer.
 
     No failure is counted.
     """

@@ -82,7 +82,11 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 def _divide_room(
     requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """Return the tokens of each section: the requested number, or a share by weight of what others leave."""
+    """Return the tokens of each section, at most `room` in total.
+
+    A section gets the requested tokens if its share by weight allows them. The other sections divide the
+    remaining tokens by weight.
+    """
     shares = dict(requested)
     wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:

@@ -40,7 +40,7 @@ class ContextFact(NamedTuple):
 
 
 class ContextMessage(NamedTuple):
-    """A message that may be shown, timestamp included; `id` is its event id."""
+    """A message that may be shown; `text` includes any timestamp, and `id` is the event id."""
 
     id: str
     role: Role

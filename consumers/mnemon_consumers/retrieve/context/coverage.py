@@ -137,7 +137,7 @@ class ConversationExtent:
         )
 
     def count_unread(self, rows: Iterable[StoredRow]) -> int:
-        """Return the number of messages in `counts` that no summary covers and that these rows lack."""
+        """Return the number of messages in `counts` that no summary covers and that `rows` lacks."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows

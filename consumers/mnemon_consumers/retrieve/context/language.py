@@ -28,9 +28,9 @@ _LATIN: Final = re.compile("[A-Za-z]+")
 def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLanguage:
     """Return the language in which most texts are written.
 
-    Each text has one vote, and letters decide a tie, so that one foreign message among several changes
-    nothing: a change would alter the headings before the facts, in the prefix of a prompt that providers
-    cache. Without a letter in either script, the language is English.
+    Each text has one vote; in a tie, the language with more letters wins. So one foreign message among
+    several does not change the language. A change would alter the headings before the facts, in the prefix of
+    a prompt that providers cache. Without a letter in either script, the language is English.
 
     Args:
         messages: messages of the user.

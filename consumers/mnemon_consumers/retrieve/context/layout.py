@@ -24,7 +24,8 @@ class Rendered(NamedTuple):
     """A context in the form that a model is given.
 
     Attributes:
-        messages: messages in order; a text is one system message, and an empty text none.
+        messages: the messages, in order. If the format is a text, the text is one system message; no message
+            if the text is empty.
         text: the whole text; None if the format is a list of messages.
     """
 

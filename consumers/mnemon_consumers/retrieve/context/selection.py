@@ -107,7 +107,7 @@ class ItemChooser:
         }
 
     def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
-        """Return the items of a section that no section filled before it shows.
+        """Return the items of a section, without the items that are shown in sections filled earlier.
 
         Of `conversation`, at most `conversation_limit` items are returned.
         """
@@ -157,7 +157,10 @@ class ItemChooser:
     def _choose_whole_items(
         self, section: SectionKind, candidates: Sequence[Item], left: int
     ) -> Sequence[Item]:
-        """Return whole items that fit, in order of preference: half a fact may say the contrary."""
+        """Return whole items that fit, in order of preference.
+
+        No item is cut, because half a fact may say the contrary.
+        """
         shown: list[Item] = []
         for tried, item in enumerate(candidates):
             if tried - len(shown) == MOST_MISSES:

@@ -43,7 +43,7 @@ class HitRows(Protocol[RowLookup, Value]):
         """Return the rows to cache: all rows, or only the last requested rows if there are too many."""
 
     def select(self, lookup: RowLookup) -> Value:
-        """Return the same answer as PostgreSQL. All requested rows must be cached."""
+        """Return the requested rows, as PostgreSQL would return them. All of these rows must be cached."""
 
     @property
     def byte_count(self) -> int:

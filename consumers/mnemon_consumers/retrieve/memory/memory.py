@@ -144,7 +144,7 @@ class Memory:
         return await self._find_or_load_part(owner, "profile", self._reader.profiles, owner, min_seq)
 
     async def load_facts(self, owner: Owner, min_seq: int | None) -> PositionedValue[list[FactRecord]]:
-        """Return all facts, expired facts included, in the order of their ids; raises as `load_messages`."""
+        """Return all facts, expired facts included, ordered by id; raises as `load_messages` does."""
         return await self._find_or_load_part(owner, "facts", self._reader.facts, owner, min_seq)
 
     async def load_fact_history(
@@ -202,7 +202,7 @@ class Memory:
     async def load_documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[StoredDocument]]:
-        """Return the documents with these ids, texts included, ordered by id; raises as `load_messages`."""
+        """Return documents by id, texts included, ordered by id; raises as `load_messages` does."""
         return await self._load_hits(owner, HitDocuments, self._reader.documents_by_id, (owner, ids), min_seq)
 
     async def load_summaries_by_id(

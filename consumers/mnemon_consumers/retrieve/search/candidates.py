@@ -55,7 +55,7 @@ async def find_candidates(
 def select_relevant(
     candidates: Sequence[FusedCandidate], query: str, thresholds: Thresholds | None
 ) -> list[FusedCandidate]:
-    """Return the candidates with a word or a concept of the query, or with a similarity that tells relevance.
+    """Return the candidates with a word or a concept of the query, or with enough similarity to be relevant.
 
     Without thresholds, all candidates are returned.
 

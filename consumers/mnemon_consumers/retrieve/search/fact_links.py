@@ -47,7 +47,7 @@ _SUBJECT: Final = re.compile(
 
 
 class NameSpellings(NamedTuple):
-    """A name: spellings of each of its words in lower case; of Russian words, the nominative too."""
+    """Spellings of each word of a name, in lower case; those of a Russian word include its nominative."""
 
     words: tuple[frozenset[str], ...]
 

@@ -130,7 +130,7 @@ def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> list[float]:
     """Scale scores so that the best is 1 and the lowest slightly above 0.
 
-    The lowest is the last score, or `least_spread` below the best if that is lower.
+    The lowest score is the last one, or the best score minus `least_spread` if that is lower.
     """
     if not hits:
         return []

@@ -345,8 +345,8 @@ class Search:
     ) -> list[str]:
         """Return the ids of facts with words of the names of leading facts.
 
-        A name of one word in more than `MOST_FACTS_PER_NAME` facts leads nowhere, so its facts are left out.
-        Without an answer of the vector store in time, the result is empty.
+        A name of one word in more than `MOST_FACTS_PER_NAME` facts gives no link, so its facts are left out.
+        If the vector store does not answer in time, the result is empty.
         """
         assert self._vectors is not None
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)
@@ -520,7 +520,7 @@ class Search:
 async def _rerank_hits(
     reranker: HitReranker, query: str, hits: Sequence[RankedHit], settings: Retrieval, until: float | None
 ) -> list[RankedHit] | None:
-    """Return the hits in the order of the reranker, and below them the hits that it has not read.
+    """Return the hits in the order of the reranker, and below them the hits that it did not score.
 
     Args:
         reranker: the model.
@@ -549,7 +549,7 @@ async def _rerank_hits(
 
 
 def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[RankedHit]:
-    """Return the hits, best first, with the answerability as a part; it lowers scores of doubtful hits."""
+    """Return the hits, best first, with the answerability as a part, and doubtful hits with lower scores."""
     judged = [_add_part(hit, "answerability", judgement.answerability) for hit in hits]
     share = judgement.answerability / judgement.threshold
     calibrated = [

@@ -40,7 +40,7 @@ class TermStatistics(NamedTuple):
         return cls(len(terms_of), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
-        """Return the inverse document frequency of each term, as BM25 has it."""
+        """Return the inverse document frequency of each term, as BM25 defines it."""
         # Ids of the same type as `terms`: with any other type, NumPy would convert all terms first.
         sought = np.fromiter(terms, np.uint32, len(terms))
         places = np.searchsorted(self.terms, sought)

@@ -146,7 +146,7 @@ class SnapshotPool:
 
 
 async def _are_vectors_complete(database: Database, schema: str, position: int) -> bool:
-    """Return whether the vectors are complete; the process that fills incomplete vectors has them open."""
+    """Return whether the vectors are complete; until then, the process that fills them has them open."""
     return await VECTORS.load_position(
         database, schema
     ) == position and not await VECTORS.list_owners_to_sweep(database, schema)

@@ -181,7 +181,7 @@ async def _search_memory(turn: ContextTurn, parts: ContextParts, until: float) -
 
 
 def _count_repeated_hits(turn: ContextTurn, parts: ContextParts) -> int:
-    """Return the number of hits that `recent` may show already, by which a search needs more hits."""
+    """Return the number of hits that `recent` may show already; the search returns that many more hits."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
     due = decide.select_due_messages(rows, summaries, turn.settings.recent_messages)

@@ -43,7 +43,7 @@ class UserLog:
         return int(acknowledgement.seq)
 
     async def read_rejected_letters(self, address: Address) -> list[Letter]:
-        """Return the letters of the user's events that `persist` rejected, in log order and without bodies.
+        """Return dead letters of the user's events that `persist` rejected, in log order and without bodies.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -1,4 +1,4 @@
-"""Limit of dead letters within a minute: beyond it the consumer is probably at fault, and pauses."""
+"""Limit on dead letters within a minute: a consumer beyond the limit is probably at fault, and is paused."""
 
 import asyncio
 from collections import Counter, deque
@@ -25,9 +25,9 @@ PAUSE: Final = 300.0
 
 
 class DeadLimit:
-    """Counts the dead letters of a consumer in this process. Beyond the limit, messages are retried instead.
+    """Limit on the dead letters of a consumer within a minute, counted in this process.
 
-    A retried message stays in its stream.
+    Beyond the limit, a message is retried instead, so that it stays in its stream.
 
     Args:
         stream: the consumer's stream.
@@ -47,8 +47,8 @@ class DeadLimit:
     ) -> Sequence[DeliveryOutcome]:
         """Replace dead letters beyond the limit by `Retry`, and pause the consumer if any are replaced.
 
-        The server pauses the consumer for all processes: the other processes that share its work would reach
-        the limit later.
+        The server pauses the consumer for all processes: the other processes of the consumer would reach the
+        limit later.
         """
         if Dead not in map(type, outcomes):
             return outcomes
@@ -90,10 +90,10 @@ class DeadLimit:
 
 
 async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
-    """Return whether `DeadLimit` paused a consumer until this time.
+    """Return whether `DeadLimit` caused a consumer's pause that ends at `until`.
 
     The server keeps no reason for a pause, but `DeadLimit` pauses a consumer soon after its newest letter. So
-    the pause of `PAUSE` seconds must have begun within `WINDOW` seconds of that letter.
+    the result is True if the pause, of `PAUSE` seconds, began within `WINDOW` seconds of that letter.
 
     Raises:
         nats.errors.Error: the server does not answer.

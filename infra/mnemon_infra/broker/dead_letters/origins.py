@@ -25,7 +25,7 @@ class LetterSummary:
     log_reasons: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def add_letter(self, headers: Mapping[str, str]) -> None:
-        """Add the letter with these headers."""
+        """Count a dead letter, given by its headers."""
         consumer, reason = (intern(headers.get(name, "?")) for name in ("Mnemon-Consumer", "Mnemon-Reason"))
         self.counts[consumer, reason] += 1
         if headers.get("Mnemon-Stream") == LOG and headers.get("Mnemon-Sequence", "").isdecimal():

@@ -1,1 +1,1 @@
-"""Erasure in the streams: which messages it removes, and their removal."""
+"""Erasure in the streams: its scope, and the removal of the messages in the scope."""

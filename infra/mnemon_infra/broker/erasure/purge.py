@@ -133,7 +133,7 @@ async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Lett
 
 
 async def _find_other_spellings(connection: Client, owner: Owner) -> list[str]:
-    """Return the subjects of a user's dead letters that `build_user_letter_filters` do not match."""
+    """Return the subjects of a user's dead letters that no filter of `build_user_letter_filters` matches."""
     usual = tuple(f".{each.removesuffix('>')}" for each in build_user_filters(*owner))
     async with aclosing(read_letter_subjects(connection)) as subjects:
         others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
@@ -192,7 +192,10 @@ async def count_matches(connection: Client, owner: Owner, words: str) -> dict[st
 
 
 def _contains_any(body: bytes, texts: Sequence[str]) -> bool:
-    """Return whether a body contains one of these texts in lower case, however its JSON is escaped."""
+    r"""Return whether a body contains one of `texts`, which are in lower case.
+
+    Letter case in the body, and escapes in its JSON such as `\u00e9`, make no difference.
+    """
     try:
         plain = json.dumps(json.loads(body), ensure_ascii=False).lower()
     except (ValueError, RecursionError):

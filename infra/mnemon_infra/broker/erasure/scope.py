@@ -33,7 +33,7 @@ EVERYWHERE: Final = 2**63 - 1
 def escape_as_json(words: str) -> tuple[str, str]:
     """Return a text as it stands inside a JSON string, and inside JSON that is itself in a JSON string.
 
-    Dead letters have the answers of models, and messages the arguments of tools, as such inner JSON.
+    Dead letters contain the answers of models as JSON in a string, and messages the arguments of tools.
     """
     once = json.dumps(words, ensure_ascii=False)[1:-1]
     return once, json.dumps(once, ensure_ascii=False)[1:-1]
@@ -198,7 +198,10 @@ class Erasures(NamedTuple):
     conversations: tuple[ErasedConversation, ...] = ()
 
     def removes_message(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is erased, as `ErasedConversation.removes_message` does."""
+        """Return whether a message is erased.
+
+        The arguments are those of `ErasedConversation.removes_message`.
+        """
         return seq < self.below or any(each.removes_message(conversation, seq) for each in self.conversations)
 
     def removes_window(self, conversation: str, from_seq: int) -> bool:

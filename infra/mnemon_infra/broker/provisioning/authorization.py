@@ -1,9 +1,9 @@
 """Logins at NATS and their permissions: a file that the server's configuration includes.
 
-Every tenant has an account of its own. Two things cross its border: the events that a bot publishes and the
-requests that it sends, each with the tenant in the subject. Permissions within one account would not suffice:
-the server sends the acknowledgement of a publish to any subject that the bot names for the reply, so a bot
-could make the acknowledgement an event of another tenant.
+Every tenant has an account of its own. Two kinds of messages pass from it to mnemon's account: the events
+that a bot publishes and the requests that it sends, each with the tenant in the subject. Permissions within
+one account would not suffice: the server sends the acknowledgement of a publish to any subject that the bot
+names for the reply, so a bot could make the acknowledgement an event of another tenant.
 """
 
 import json
@@ -120,8 +120,8 @@ class LoginPermissions(NamedTuple):
 class Authorization:
     """The logins of a server.
 
-    Only hashes of the passwords are kept: a password can be read from the `Login` that is issued with it, and
-    not from here.
+    Only hashes of the passwords are kept. The password itself is only in the `Login` that the methods
+    `issue_role_login` and `issue_tenant_login` return.
     """
 
     def __init__(self, accounts: dict[str, Any]) -> None:
@@ -269,14 +269,14 @@ class ForeignLoginFile(Exception):
 def build_open_configuration() -> str:
     """Return a server configuration that needs no login.
 
-    Clients use the account of the logins, so that streams need not move when logins are added later.
+    Clients use the account that logins use, so that streams need not move when logins are added later.
     """
     accounts = {ACCOUNT: _build_main_account() | {"users": [{"user": "anybody"}]}}
     return f"{_HEAD}{json.dumps(accounts)}\nno_auth_user: anybody\n"
 
 
 def quote_text(text: str) -> str:
-    """Return a text as a JSON string without escaped letters: nats-server cannot read such escapes."""
+    r"""Return a text as a JSON string without `\u` escapes, which nats-server cannot read."""
     return json.dumps(text, ensure_ascii=False)
 
 

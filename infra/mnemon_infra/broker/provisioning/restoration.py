@@ -90,8 +90,8 @@ class RestoreState(NamedTuple):
     Attributes:
         last: last position that is written.
         is_finished: whether the log was released.
-        left_out: the number that `release_log` got; 0 before the release, or if an earlier version restored
-            the log.
+        left_out: number of events of the backup that the log lacks, because they were erased later; 0 before
+            the release, or if an earlier version restored the log.
     """
 
     last: int
@@ -205,7 +205,7 @@ async def write_entries(
 
 
 class ExactWriter:
-    """Writes messages to the log at exact positions, in atomic batches."""
+    """Writer of messages to the log at exact positions, in atomic batches."""
 
     def __init__(self, connection: Client, last: int) -> None:
         self.last = last

@@ -1,4 +1,4 @@
-"""Triggers that name users with new messages, many users in each, or a window to request once more."""
+"""Triggers, each of which names users with new messages, or one window to request once more."""
 
 import json
 from collections.abc import Iterable, Mapping

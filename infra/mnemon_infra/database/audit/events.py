@@ -153,7 +153,8 @@ async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row
 def is_erased(row: Row, erased: Erasures) -> bool:
     """Return whether an erasure covers a row.
 
-    A summary or a window counts with its first message; every other row counts with its own log position.
+    For a summary or a window, the position of its first message decides; for every other row, the row's own
+    log position.
     """
     if row.seq < erased.below:
         return True

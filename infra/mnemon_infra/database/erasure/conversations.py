@@ -124,9 +124,9 @@ _POSITIONS: Final = Statement(
 
 
 async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
-    """Apply the stored conversation erasures of users: insert starts, and delete the covered rows.
+    """Apply the stored conversation erasures of users: add rows to `starts`, and delete covered rows.
 
-    A start is inserted at the beginning of each span, and at the position of the last start that discarded
+    A row is added at the beginning of each span, and at the position of the last start that discarded
     earlier messages.
     """
     parameters = [bind_owner(*each) for each in owners]
@@ -180,9 +180,9 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def load_spans(
     connection: Connection, owner: Owner, conversation: str, up_to: int
 ) -> tuple[list[tuple[int, int]], int | None]:
-    """Return the spans of a conversation below a log position, and the position of one of its starts.
+    """Return the spans of a conversation below a log position, and the position of its last discarding start.
 
-    That start is the last one that discards earlier messages; None without such a start.
+    A discarding start discards earlier messages. The position is None without such a start.
     """
     parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
     begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)

@@ -48,8 +48,8 @@ def _contains_words(table: Table) -> ColumnElement[bool]:
     """Return the condition that a row contains the parameter `words`, ignoring letter case.
 
     PostgreSQL escapes quotes and backslashes in the text of a row. So words that JSON escapes are also looked
-    for as `escaped_once` and `escaped_twice` in the row as JSON; other words are not, because it has the
-    names of the columns.
+    for as `escaped_once` and `escaped_twice` in the row as JSON; other words are not, because that JSON
+    also contains the names of the columns.
     """
     words, escaped = (
         make_parameter("words", str),

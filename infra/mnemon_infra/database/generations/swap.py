@@ -39,9 +39,10 @@ class TablesBusy(DatabaseUnavailable):
 
 @asynccontextmanager
 async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
-    """Open a transaction during which no other one writes the live generation: writers wait for its end.
+    """Open a transaction during which no other transaction writes the live generation.
 
-    Readers of projections do not wait. A writer that has waited writes the generation that is live by then.
+    Writers wait until this transaction ends, and then write the generation that is live by then. Readers of
+    projections do not wait.
 
     Raises:
         TablesBusy: other transactions hold the tables; this one has locked nothing.

@@ -72,8 +72,8 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 def _select_found() -> CTE:
     """Select the requested messages that are visible, each with the watermark of its conversation.
 
-    `begun` and `ended` are the bounds of the span that the message lies in; they include no position if the
-    span is one of another conversation.
+    `begun` and `ended` are the bounds of the span that the message lies in. If the span is one of another
+    conversation, no position lies between the two.
     """
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
@@ -126,8 +126,8 @@ def _select_visible() -> Select[Any]:
 def _select_surroundings() -> Select[Any]:
     """Select the messages, and the messages next to each anchor.
 
-    A message next to an anchor names the conversation of the anchor, or is on `-` within its span. The last
-    column is the log position of the anchor, or null for the messages themselves.
+    A message next to an anchor names the conversation of the anchor, or is on `-` within the anchor's
+    span. The last column is the log position of the anchor, or null for the messages themselves.
     """
     found = _select_found()
     lower = func.greatest(found.c.watermark, found.c.begun - 1)

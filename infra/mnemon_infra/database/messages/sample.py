@@ -1,4 +1,4 @@
-"""Sample of a tenant's messages and facts, for statistics of its words."""
+"""Sample of a tenant's messages and facts, for statistics of the words in them."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -37,6 +37,6 @@ _SAMPLE = Lookup(_select_sample())
 
 @query
 async def load_sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
-    """Return up to `MESSAGES` messages and `FACTS` versions of facts of each tenant, in no order."""
+    """Return up to `MESSAGES` messages and `FACTS` versions of facts of each tenant, in any order."""
     found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
     return [[text for (text,) in rows] for rows in found]

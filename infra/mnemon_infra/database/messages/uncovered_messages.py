@@ -87,7 +87,10 @@ _FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
 def _select_recorded_end(names: Sequence[str], places: CTE) -> ColumnElement[int]:
-    """Select the last position above the watermark that these events cover, by an index lookup per name."""
+    """Select the last position above the watermark that events with one of `names` cover.
+
+    The query takes one index lookup for each name.
+    """
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
     furthest = (
         select(_TO_SEQ.label("seq"))
@@ -149,7 +152,7 @@ def _select_covered_end(by: CoveredBy, places: CTE) -> ColumnElement[int]:
 
 
 def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
-    """Select the position above which a conversation is not covered, with its spans above that."""
+    """Select the position above which a conversation is not covered, with its spans above this position."""
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     cleared = parts.select_clear_watermarks(spans)
@@ -179,7 +182,7 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
 
 
 def _select_between(columns: Sequence[str]) -> Select[Any]:
-    """Select the oldest messages between two positions that name a conversation, or those on `-`."""
+    """Select the oldest messages of a conversation, or the oldest on `-`, between two positions."""
     # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (

@@ -166,7 +166,7 @@ async def _recover_batch(
 
 
 async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> list[Window]:
-    """Return the windows that no erasure covers; the event of the batch still names the others."""
+    """Return the windows that no erasure covers; the event of the batch names the erased windows too."""
     held = [
         StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq)
         for each in windows

@@ -233,7 +233,7 @@ def _build_memory_row(
 
 @lru_cache(maxsize=65_536)
 def _parse_route(subject: str) -> tuple[Address, EventContract, bytes]:
-    """Parse a subject: address, contract, and the first bytes of the JSON rows of its messages."""
+    """Return the address and contract of a subject, and the first bytes of the JSON rows of its messages."""
     address = parse_subject(subject)
     place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
     return address, find_contract(address), msgspec.json.encode(place)[:-1]

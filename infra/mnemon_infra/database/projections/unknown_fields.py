@@ -75,7 +75,7 @@ def _add_unknown_fields(value: Contract, known: dict[str, Any], given: Mapping[s
 
 
 def _pair_values(value: object, known: object, given: object) -> list[tuple[object, object, object]]:
-    """Return the three arguments as a tuple in a list; for three sequences, return a tuple for each place."""
+    """Return one tuple for each index of three sequences; for other arguments, one tuple of the three."""
     if isinstance(value, tuple) and isinstance(known, list) and isinstance(given, list):
         return list(zip(value, known, given, strict=False))
     return [(value, known, given)]

@@ -33,7 +33,7 @@ class Backlog(NamedTuple):
         due: windows that wait for a batch or an online request.
         later: windows that failed and wait for their next attempt.
         in_batches: unanswered windows in open batches.
-        dead: windows that failed for good since a given moment; a window counts each time that it did.
+        dead: windows that failed for good since a given moment; a window counts once for each such failure.
         batches: open batches, by state.
     """
 

@@ -122,7 +122,8 @@ async def update_batch(
 ) -> None:
     """Record the new state of a batch, and the time of the change.
 
-    None keeps the number of lines and the provider's id, and removes a former error.
+    If `lines` or `provider_batch_id` is None, the stored value stays; if `error` is None, a former error is
+    removed.
     """
     changed: dict[str, Any] = {
         "of_batch": batch.batch_id,

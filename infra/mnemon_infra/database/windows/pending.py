@@ -133,7 +133,7 @@ async def lock_windows_of_users(
     Args:
         connection: connection in a transaction, which holds the locks until it ends.
         users: each user with True for all windows, or False for only the windows that are marked online.
-        now: the current time; windows that are due by this time count as due.
+        now: the current time; a window counts if it is due at this time or earlier.
         at_most: maximum number of windows of each user.
     """
     wanted = [
@@ -154,7 +154,7 @@ async def list_online_users(
     Args:
         connection: connection in a transaction.
         tenants: each tenant with True for all windows, or False for only the windows that are marked online.
-        now: the current time; windows that are due by this time count as due.
+        now: the current time; a window counts if it is due at this time or earlier.
         at_most: maximum number of windows of each tenant.
     """
     wanted = [

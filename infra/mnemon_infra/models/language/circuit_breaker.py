@@ -53,7 +53,7 @@ class FailingModel(NamedTuple):
     Attributes:
         provider: the provider of the model.
         model: the provider's name of the model, if known.
-        setting: the name in the settings; None for the provider's default.
+        setting: the name of the model in the settings; None for the provider's default.
         error: the reason for the last failure, without key or content.
         is_refused: True if the model cannot answer before the cause is corrected; False if it may recover.
         since: the time of the first failure since the last answer, or since `is_refused` changed.
@@ -68,7 +68,7 @@ class FailingModel(NamedTuple):
 
 
 class CircuitBreaker:
-    """Opens the models of a process, and pauses models that fail."""
+    """Circuit breaker that opens the models of a process, and pauses models that fail."""
 
     def __init__(self, models: LanguageModels) -> None:
         self._models = models
@@ -91,7 +91,10 @@ class CircuitBreaker:
         return max(0.0, self._until.get(self._find_key(provider, name), 0.0) - time.monotonic())
 
     async def open_model(self, provider: Provider, name: str | None) -> LanguageModel | None:
-        """Return a provider's model; None if it is paused, or if it is not configured, which pauses it."""
+        """Return a provider's model; None if the model is paused or not configured.
+
+        A model that is not configured is paused.
+        """
         if self.measure_pause(provider, name):
             return None
         try:

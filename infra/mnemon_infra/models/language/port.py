@@ -255,7 +255,7 @@ class ModelRefused(ModelUnavailable):
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, for example because it is too long, but takes others.
+    """The provider will never take this request, for example because it is too long; others may succeed.
 
     Attributes:
         error: the provider's description; `add_explanation` adds it without the request's content.
@@ -270,7 +270,7 @@ class RequestRefused(Exception):
     def add_explanation(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
         """Return the refusal with the provider's description, from which the request's content is removed.
 
-        `usage` is that of the test request.
+        `usage` is the usage of the test request.
         """
         said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)

@@ -12,7 +12,7 @@ NAME_BEGINNING: Final = 100
 
 
 def join_instructions(instructions: str, own: str | None) -> str:
-    """Return mnemon's instructions, followed by a tenant's own; providers cache both as the prefix."""
+    """Return mnemon's instructions, then a tenant's own instructions; providers cache both as the prefix."""
     return f"{instructions}\nFurther instructions\n\n{own}\n" if own else instructions
 
 

@@ -27,7 +27,7 @@ def create_shard(path: Path, dimension: int | None) -> EdgeShard:
 
 
 def load_shard(path: Path, dimension: int | None) -> EdgeShard:
-    """Open a shard, also one that an earlier version created, with today's configuration."""
+    """Open a shard with the configuration of this version, even if an earlier version created the shard."""
     return EdgeShard.load(str(path), _build_config(dimension))
 
 

@@ -251,7 +251,7 @@ async def swap_open_folder(folder: Path, to: Path) -> None:
 
 
 def reopen_folder(folder: Path) -> None:
-    """Open a folder again that was deleted while this process had it open. Missing collections are empty.
+    """Reopen a folder that was deleted while this process had it open. Missing collections are empty.
 
     Raises:
         VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.
@@ -264,7 +264,7 @@ def lock_vectors(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes for the duration of the block.
 
     Raises:
-        VectorsInUse: a process holds the lock already, maybe this one.
+        VectorsInUse: another process, or this one, holds the lock already.
     """
     try:
         with lock_folder(folder):

@@ -1,7 +1,7 @@
 """Program that optimises a shard that no other process has open.
 
-The program runs as a process of its own because the engine never releases the interpreter's lock: within a
-consumer process, an optimisation would block all other work for seconds.
+The program runs as a process of its own because the engine never releases the GIL: within a consumer process,
+an optimisation would block all other work for seconds.
 """
 
 import os

@@ -65,8 +65,8 @@ class OwnerReply(msgspec.Struct):
 class OwnerRequest(msgspec.Struct):
     """A request to the Edge owner.
 
-    A request for a page has the first three fields, and a request for a swap has `folder`, which is to become
-    the live one. The last two fields have other names in the message.
+    A request for a page has `collection`, `begin` and `limit`; a request for a swap has `folder`, the folder
+    that is to become live. In the message, `limit` is named `most`, and `folder` is named `to`.
     """
 
     collection: str = ""

@@ -1,8 +1,8 @@
 """One collection in the embedded engine: writes, flushes, and optimisation as it grows.
 
-The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so a
-call in a thread would block the loop too, after waiting for the lock. Calls are kept short instead, and
-another process (`optimizer`) does long work on a copy.
+The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the GIL, so a call in a
+thread would block the loop too, after waiting for the GIL. Calls are kept short instead, and another process
+(`optimizer`) does long work on a copy.
 """
 
 import asyncio
@@ -78,8 +78,8 @@ def translate_errors() -> Iterator[None]:
 class _MissedWrites:
     """Writes and removals since a shard was copied, which the optimised copy lacks.
 
-    Of writes, only the ids are kept. The points are read from the engine later, because a rebuild writes so
-    many that copies would fill the memory.
+    Only the ids of written points are kept. The points are read from the engine later, because a rebuild
+    writes so many points that copies would fill the memory.
     """
 
     written: set[int | UUID | str] = field(default_factory=set)
@@ -92,8 +92,8 @@ class Shard:
     Attributes:
         folder: the folder of the collection.
         engine: the open engine; every optimisation replaces it.
-        tenants: tenants that have points in the shard, or had some since it was opened; of a shard with more
-            than two tenants, at least two.
+        tenants: at most two of the tenants that had points when the shard was opened, and all tenants whose
+            points were written since. This is enough to see whether the shard has several tenants.
     """
 
     def __init__(self, folder: Path, dimension: int | None) -> None:

@@ -1,8 +1,8 @@
 """Expiry of a text: the date until which it says that something holds. No I/O, no clock.
 
-"On vacation until Friday" names its end; "the deadline is on Friday" does not, because this sentence stays
-true as history. A wrong date hides a fact for ever. So a fact gets no end if there is any doubt, such as a
-past tense before the end, a negation, a habit, a time of day, or a date with two readings.
+"On vacation until Friday" names an end. "The deadline is on Friday" names none, because the date of the
+deadline stays the same after Friday. A wrong end hides a fact for ever. So a fact gets no end if there is any
+doubt, such as a past tense before the end, a negation, a habit, a time of day, or a date with two readings.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.
@@ -147,7 +147,7 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
 
 
 def _find_day_after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
-    """Return the day after the current day, week, month or year, or after the next period."""
+    """Return the day after the current day, week, month or year, or after the next one."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _find_day_after(day, unit)
     return _find_day_after(first, unit) if language.next.search(phrase) else first

@@ -57,8 +57,9 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 def list_readings(text: str) -> tuple[str, ...]:
     """Return the text as a reader sees it, and its readings without lookalike and spaced-out letters.
 
-    The first reading has no compatibility forms, invisible characters or combining marks. The others exist
-    only if a word mixes scripts, if single letters stand in a row, or if "password" has another spelling.
+    The first reading has no compatibility forms, invisible characters or combining marks. The other readings
+    exist only if a word mixes scripts, if single letters stand in a row, or if "password" has another
+    spelling, such as "p@ssword".
     """
     plain = text if text.isascii() else _remove_marks(text)
     found = dict.fromkeys([plain])

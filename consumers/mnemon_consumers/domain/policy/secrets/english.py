@@ -87,7 +87,7 @@ def is_quality(lower: str) -> bool:
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     """Return whether a text begins with words that are a value: "sunflower", "correct horse battery staple".
 
-    After a colon, a phrase may have small words: "tractor under moonlight".
+    After a colon, a phrase may have function words: "tractor under moonlight".
     """
     clause = _CLAUSE_END.split(text.strip(), maxsplit=1)[0]
     words = _WORD.findall(clause)

@@ -2,7 +2,7 @@
 
 A search always finds the nearest messages, even for a question that no message answers. Two logistic
 regressions judge the messages found: the first tells whether they are about the topic of the question, the
-second whether they are about the person whom it names. Neither reads the answer itself.
+second whether they are about the person whom it names. Neither regression checks the answer itself.
 """
 
 import math
@@ -145,7 +145,7 @@ class Judgement(NamedTuple):
     def is_doubtful(self, text: str) -> bool:
         """Return whether a search without a threshold leaves out a hit with this text.
 
-        A hit with all words of the query, or with a phrase that it quotes, is never doubtful.
+        A hit with all words of the query, or with a phrase that the query quotes, is never doubtful.
         """
         if self.answerability >= self.threshold or self.terms <= describe_text(text).terms:
             return False

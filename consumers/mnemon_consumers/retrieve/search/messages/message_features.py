@@ -40,12 +40,14 @@ class MessageFeatures(NamedTuple):
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
         cosine_rank: as `term_rank`, by the cosine, times the trust in similarities.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
-        novelty: as `coverage`, but of the messages given, in the order of the log, the second with a word has
-            half of the word's weight, the third a third, and so on: messages often return to what an earlier
-            one told. The last has the whole weight, because it may correct the others. A message with exactly
-            the words of the query has its coverage, and does not count.
+        novelty: as `coverage`, but a repeated word weighs less. Of the messages given, in the order of the
+            log, the second message with the word has half of its weight, the third a third, and so on,
+            because messages often return to what an earlier message told. The last message with the word has
+            its whole weight, because this message may correct the others. A message with exactly the words
+            of the query has its coverage as novelty, and is not counted as a repetition.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
-        answer: score of the message before, if that one asks something: this message may be the answer.
+        answer: score of the preceding message if that message asks something, because this message may be the
+            answer.
         session: score of the session, relative to the best session, 0 to 1; 0 in a chat with an assistant,
             where every message of a session is about the session's topic.
         speaker: 1 for messages of a person whom the query names, or whom `I` and `you` mean.
@@ -186,7 +188,7 @@ def _score_novelty(shared: Mapping[int, Collection[int]], shares: Mapping[int, f
 
     Args:
         shared: terms of the query that each message has, by log position, in the order of the log.
-        shares: weight of each term of the query; together 1.
+        shares: weight of each term of the query; the weights add up to 1.
     """
     last = {term: seq for seq, terms in shared.items() for term in terms}
     uses: Counter[int] = Counter()
@@ -200,7 +202,7 @@ def _score_novelty(shared: Mapping[int, Collection[int]], shares: Mapping[int, f
 def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
     """Return 1 for the highest score, 1/2 for the second, 1/3 for the third; a score of 0 has no rank.
 
-    Equal scores have one rank.
+    Equal scores share the best of their ranks.
     """
     ranks: dict[float, int] = {}
     for rank, score in enumerate(sorted(filter(None, scores.values()), reverse=True), 1):
@@ -211,9 +213,9 @@ def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
 def _score_neighbours(
     own: Mapping[int, float], texts: Mapping[int, TextProperties], following: Mapping[int, int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the scores of each message's neighbours, and of the question that it may answer.
+    """Return by message the faded sum of its neighbours' scores, and the score of a question before it.
 
-    `following` has the next message of a message within its session.
+    `following` maps a message to the next message of its session. Messages are named by log position.
     """
     near, answers = dict.fromkeys(own, 0.0), dict.fromkeys(own, 0.0)
     for seq in own:

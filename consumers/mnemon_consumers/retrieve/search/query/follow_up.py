@@ -1,7 +1,7 @@
 """Follow-up questions: how far a query depends on the messages before it. No I/O, no clock.
 
-"And when was that?" has no word to search for, so the messages before it lend their words. A query that
-stands alone borrows none: the user may have changed the topic.
+"And when was that?" has no word to search for, so the search also uses words of the messages before it. A
+query that stands alone uses only its own words: the user may have changed the topic.
 """
 
 import re
@@ -108,7 +108,7 @@ _CONTINUING: Final = re.compile(
 
 
 class Antecedent(NamedTuple):
-    """The beginning of a message before the query, with its weight; the query's own words have 1."""
+    """The beginning of a message before the query, with its weight; the query's own words have weight 1."""
 
     text: str
     weight: float

@@ -115,8 +115,8 @@ class PossibleName:
 
     Attributes:
         texts: the word in lower case, and its nominative.
-        sounds: their spellings by sound.
-        others: spellings by sound of short forms, of full names, and of further readings of the case.
+        sounds: spellings by sound of `texts`.
+        others: spellings by sound of short forms, of full names, and of dictionary forms of the word.
         possessives: spellings by sound of the names of which the word may be the possessive.
         similar: spellings by sound from which the name may differ in a letter or two.
         keys: all texts and sounds by which a name is looked up.

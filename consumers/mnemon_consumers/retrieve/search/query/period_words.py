@@ -133,7 +133,7 @@ def _map_words(kind: WordKind, value: Meaning, words: str) -> dict[str, DateWord
 
 
 def _map_forms(kind: WordKind, *texts: str) -> dict[str, DateWord]:
-    """Map the words of each text, forms of one word, to the number of the text, from 1 on."""
+    """Map the words of each text to the number of the text, from 1; each text lists forms of one word."""
     return {
         word: meaning
         for number, text in enumerate(texts, 1)

@@ -1,8 +1,8 @@
 """Periods that a query names: "last week", "in March 2024", «прошлым летом», "21.01.2024". No I/O, no clock.
 
-A lexicon gives each word its role in dates, and rules match the sequence of roles. The calendar is read
-here: for the phrases of queries, dateparser takes a millisecond each, loads for most of a second, and does
-not know seasons, weekends and parts of a month.
+A lexicon gives each word its role in dates, and rules match the sequence of roles. The module
+does not use dateparser, which takes a millisecond for each phrase of a query and most of a second to load,
+and does not know seasons, weekends and parts of a month.
 """
 
 import math
@@ -43,7 +43,7 @@ class QueryPeriod(NamedTuple):
     is_yearly: bool = False
 
     def measure_closeness(self, moment: datetime) -> float:
-        """Return 1 for a moment inside the period, less the farther it lies outside, and 0 far away.
+        """Return the closeness of a moment to the period: 1 inside it, falling to 0 with growing distance.
 
         A period that recurs has the closeness of its nearest recurrence.
         """
@@ -57,8 +57,8 @@ class QueryPeriod(NamedTuple):
 def _list_recurrences(period: QueryPeriod, year: int) -> tuple[tuple[datetime, datetime], ...]:
     """List starts and ends of a yearly period in a year, the year before it and the year after it.
 
-    A year without 29 February lacks a period that begins on it. Without any recurrence, the period itself is
-    listed.
+    A period that begins on 29 February does not recur in a year without this day. Without any recurrence, the
+    period itself is listed.
     """
     start, end = period.start, period.end
     recurrences = []
@@ -86,9 +86,9 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     """Find the periods that a text names, in their order in the text.
 
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
-    the last such day before today. "A week ago" and "in two months" mean a period as long as the unit, around
-    that day. The first week of a month or a year is its first seven days; the beginning, the middle and the
-    end are thirds.
+    the last day of this name before today. "A week ago" and "in two months" mean a period as long as the
+    unit, around that day. The first week of a month or a year is its first seven days; the beginning, the
+    middle and the end are thirds.
 
     Args:
         text: a query.
@@ -486,7 +486,7 @@ def _read_named_day(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
 
 
 def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
-    """Read "at the weekend": the current one, or the last."""
+    """Read "at the weekend" as the current weekend, or else the last weekend."""
     shift = 0 if match.today.weekday() >= 5 else -1
     return match.found.end(), [_build_weekend(match.today + timedelta(weeks=shift))]
 

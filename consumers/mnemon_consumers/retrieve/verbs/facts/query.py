@@ -59,7 +59,7 @@ class FactQuery:
 
     @staticmethod
     async def load_lexicon() -> None:
-        """Load the lexicon that a choice needs; the first load takes a second, in a thread."""
+        """Load the lexicon that `choose_fact` needs, in a thread; the first load takes about a second."""
         await asyncio.to_thread(load_lexicon)
 
     async def choose_fact(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:

@@ -47,7 +47,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
 def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
     """Return the conflict of a changed fact, as a sentence; None without a conflict.
 
-    A conflict is another fact of the same words, or a tier without room for the fact.
+    A conflict is another fact with the same words, or a tier without room for the fact.
     """
     others = list(others)
     if fact.text != former.text:

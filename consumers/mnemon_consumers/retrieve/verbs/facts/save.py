@@ -75,7 +75,7 @@ class SaveVerb:
 
 @asynccontextmanager
 async def _watch_publications(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
-    """Yield an `asyncio.Event` that each publication to the pattern sets, just before the log stores it."""
+    """Yield an `asyncio.Event`, which is set by each message on `pattern`, just before the log stores it."""
     woken = asyncio.Event()
 
     async def wake(_: Msg) -> None:

@@ -36,7 +36,8 @@ def convert_importance(importance: int | Importance | None) -> int | None:
 def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:
     """Return a page of facts, ordered by tier, then by descending importance, then newest first.
 
-    A page begins after a place in this order, not after a fact, so that the fact may change meanwhile.
+    A page begins after a place in this order, not after a fact, so that the last fact of the previous page
+    may change meanwhile.
 
     Args:
         facts: all facts, in any order.

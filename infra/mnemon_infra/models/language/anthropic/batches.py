@@ -92,9 +92,9 @@ class AnthropicBatches:
 
         Candidates are batches since `since` with the same number of lines. The ids in the results identify an
         ended batch, and this process knows the batches that it submitted. Any other candidate may be this
-        batch or another one: to accept the candidate could lose the other batch, and to report this batch as
-        missing could pay for it twice. So the caller has to wait until the candidate has ended, which takes
-        at most a day.
+        batch or a different one. If a wrong candidate were returned, the different batch could be lost; if
+        this batch were reported as missing, it could be paid for twice. So the caller has to wait until the
+        candidate has ended, which takes at most a day.
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.

@@ -236,7 +236,9 @@ def _parse_usage(given: object) -> Usage:
 
 
 async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-    """Reject a long wait that a server requests, as middleware of the SDK, so that the caller decides.
+    """Raise an error if the server asks for a long pause, so that the caller decides whether to wait.
+
+    The function is middleware of the SDK.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.

@@ -183,7 +183,7 @@ def _choose_wait(state: RetryCallState) -> float:
 
 
 def _read_retry_after(error: APIError) -> float | None:
-    """Return the seconds to wait; None if the error does not give them.
+    """Return the seconds to wait before the next attempt; None if the error does not give them.
 
     The seconds are in the HTTP header, or in the details in Google's form: `39s`.
     """

@@ -28,8 +28,8 @@ class _CacheState(NamedTuple):
     Attributes:
         name: name of the cached content; None if nothing is cached.
         until: the time after which the next request creates or prolongs the content.
-        ends: the time after which nothing is known: the content has expired, or the instructions were used
-            only once and count as new.
+        ends: the time after which the state no longer holds: the content has expired, or the instructions
+            were used only once and count as new.
     """
 
     name: str | None
@@ -113,7 +113,7 @@ class CachedInstructions:
         return self._build_state(name, now)
 
     def _build_state(self, name: str | None, now: float) -> _CacheState:
-        """Return the state of a content, to prolong after 50 % of its lifetime and to use until 90 %."""
+        """Return the state of cached content: prolonged after 50 % of its lifetime, used until 90 % of it."""
         return _CacheState(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

@@ -101,13 +101,16 @@ class KnownStatement:
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
-    """Return whether a known fact has all stems of the statement, and both or neither are denials."""
+    """Return whether a known fact has all stems of the statement.
+
+    The fact must be a denial if the statement is one, and no denial otherwise.
+    """
     said, denies = find_stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only fact that a statement can replace; None for no such fact, or several."""
+    """Return the id of the only fact that a statement can replace; None if there is none, or several."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None

@@ -106,7 +106,7 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
 def write_dates(text: str, named: list[DateSpan]) -> str:
     """Return the text with each of the dates `named` in brackets after the words that name it.
 
-    Exact dates, and dates that the text has in brackets already, get none.
+    Exact dates, and dates that the text has in brackets already, are not added.
     """
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
@@ -224,7 +224,7 @@ def _build_month_reading(direction: Direction) -> DateReading:
 
 
 def _build_day_reading(direction: Direction) -> DateReading:
-    """Return a function that reads a day and month without a year: the nearest such day in a direction."""
+    """Return a function that turns a day and month without a year into the nearest date in a direction."""
 
     def read_day(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])

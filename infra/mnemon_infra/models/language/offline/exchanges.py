@@ -102,7 +102,7 @@ class Utterance(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A user's message with the answers that follow, answers before the first such message, or a summary."""
+    """A user's message with the answers to it, the answers before the first user's message, or a summary."""
 
     utterances: Sequence[Utterance]
 

@@ -67,7 +67,11 @@ def find_fragments(pattern: re.Pattern[str]) -> frozenset[str]:
 
 
 def _find_fragments(parsed: Iterable[tuple[Any, Any]]) -> frozenset[str]:
-    """Return the fragments of the part of a parsed sequence whose shortest fragment is longest."""
+    """Return texts such that each match of a parsed sequence contains at least one of them.
+
+    The texts are those of one part of the sequence: the part whose shortest text is the longest. Return an
+    empty set if no part has such texts.
+    """
     known: list[frozenset[str]] = []
     run = ""
     for operation, argument in parsed:
@@ -96,6 +100,9 @@ def _find_fragments_of_part(operation: str, argument: Any) -> frozenset[str]:
 
 
 def _choose_gram(fragment: str) -> str:
-    """Return a fragment's first gram without a space, which is rarer in texts; else its first gram."""
+    """Return the gram by which a fragment is looked up: at most `GRAM` characters of the fragment.
+
+    The first gram without a space is preferred, because it is rarer in texts.
+    """
     grams = [fragment[begin : begin + GRAM] for begin in range(max(1, len(fragment) - GRAM + 1))]
     return next((gram for gram in grams if " " not in gram), grams[0])

@@ -105,7 +105,7 @@ def join_lines(lines: str) -> str:
 
 
 def join_alternatives(lines: str) -> str:
-    """Return a group of alternatives as a part of a pattern; they are separated by `|`, also across lines."""
+    """Return alternatives, which `|` separates on one or more lines, as a group for use in a pattern."""
     return f"(?:{join_lines(lines)})"
 
 

@@ -38,7 +38,7 @@ class UserStatement(NamedTuple):
     def write_fact(self, speaker: str | None) -> str:
         """Return the text of the statement, after the speaker's name if one is given.
 
-        A short text without a speaker gets the language's word for a user instead.
+        Without a speaker, a text of fewer than `SHORTEST` characters follows the language's word for a user.
         """
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user
@@ -77,7 +77,7 @@ def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
 
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:
-    """Return a sentence without filler words at its beginning and a question or request at its end."""
+    """Remove filler words at the beginning of a sentence, and a request or question at its end."""
     plain = text.translate(_STRAIGHT)
     begin, end = 0, len(text)
     while opening := language.opening.match(plain, begin):

@@ -56,7 +56,7 @@ NOTHING_SAID: Final = "There were no words."
 
 
 class _ShownSentence(NamedTuple):
-    """A sentence of a summary, perhaps cut; `added` are names and numbers that would be missing otherwise."""
+    """A sentence of a summary, perhaps cut; `added` are names and numbers to show in brackets after it."""
 
     utterance: Utterance
     text: str
@@ -104,15 +104,15 @@ def _fit_exchanges(
 
 
 def _represents_exchange(exchange: Exchange, text: str) -> bool:
-    """Return whether a text has a name or number of an exchange; True for an exchange without any."""
+    """Return whether a text has a name or number of an exchange; True if the exchange has none."""
     cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
     return not cores or any(core in text for core in cores)
 
 
 def _fit_newest(exchanges: Sequence[Exchange]) -> list[_ShownSentence]:
-    """Return one word each of as many exchanges as fit.
+    """Return one word of each exchange, for as many exchanges as fit into a summary.
 
-    Exchanges with names or numbers come first, and among equals the newer ones.
+    Exchanges with names or numbers take precedence over others, and newer exchanges over older ones.
     """
     ranked = sorted(enumerate(exchanges), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
@@ -180,7 +180,8 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 
     Exchanges take turns, newest first. The sentence of a missing name or number is added whole. If the
     sentence does not fit or is shown already, the name or number alone is added in brackets, after a shown
-    sentence of the same speaker in the exchange. Without room or such a sentence, it is left out.
+    sentence of the same speaker in the exchange. If there is no room or no such sentence, the name or number
+    is left out.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
     waiting = [(exchange, list(_find_missing_details(exchange, pieces))) for exchange in reversed(exchanges)]

@@ -143,7 +143,7 @@ class OpenAIEndpoint:
     def use_form(self, form: Form) -> None:
         """Ask for answers with a schema in this form from now on, unless a weaker one is in use.
 
-        Another request may have fallen back further meanwhile.
+        Another request may have chosen a weaker form meanwhile.
         """
         if ANSWER_FORMS.index(form) > ANSWER_FORMS.index(self.form):
             log.warning(
@@ -159,8 +159,8 @@ class OpenAIEndpoint:
         """Translate errors within the block to those of the port.
 
         Args:
-            api: the part of the API that the block calls. Of an absent path, the message names the model for
-                `model`, and the setting `extraction.mode` for `batches`.
+            api: the part of the API that the block calls. If the server lacks the path, the error message
+                says to check the model for `model`, and to set `extraction.mode` for `batches`.
 
         Raises:
             ModelUnavailable: the server gives no usable answer, or is overloaded.
@@ -228,7 +228,7 @@ class OpenAIEndpoint:
 
 
 def find_rejected_parameter(body: object) -> str | None:
-    """Return the parameter that an error names in the field `param`, else in its message; None if none."""
+    """Return the parameter that an error names in `param`, else in its message; None if it names none."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
         return None

@@ -299,7 +299,7 @@ def says_access(text: str) -> bool:
 
 
 def _is_secret_word(value: str) -> bool:
-    """Return whether a word that unlocks a thing is a value, and does not only describe a credential."""
+    """Return whether the word that unlocks a thing is a value, not a description of a credential."""
     bare = trim_word(value)
     return len(bare) >= 3 and not english.is_description(bare) and bare.lower() not in _NOT_TYPED
 

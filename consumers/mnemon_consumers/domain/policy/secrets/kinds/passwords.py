@@ -401,7 +401,7 @@ def _is_hinted(value: str, *, is_russian: bool) -> bool:
 
 
 def _ends_with_service(before: str) -> bool:
-    """Return whether a note has a service right before "password": "eBay password teapot"."""
+    """Return whether the name of a service is right before "password": "eBay password teapot"."""
     named = _LISTED.search(before)
     return named is not None and named["service"].lower() in SERVICES
 
