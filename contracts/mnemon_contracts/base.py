@@ -201,7 +201,7 @@ def _convert_to_utc(moment: datetime) -> datetime:
         raise ValueError(f"must be in the years {MINYEAR + 1} to {MAXYEAR - 1}")
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not MINYEAR < moment.year < MAXYEAR:
-        raise ValueError(f"must be in the years {MINYEAR + 1} to {MAXYEAR - 1} in UTC, too")
+        raise ValueError(f"must be in the years {MINYEAR + 1} to {MAXYEAR - 1} after conversion to UTC")
     return moment
 
 

@@ -36,8 +36,8 @@ class Deployment(BaseSettings):
     log_key: SecretStr | None = Field(
         default=None,
         description="Key with which the embedded NATS server encrypts its streams, such as the output of "
-        "`openssl rand -base64 32`. A folder keeps its first key, or stays without one; without its key, the "
-        "log cannot be read. Default: none, the streams are not encrypted.",
+        "`openssl rand -base64 32`. The key of a folder cannot be added, changed or removed later; without "
+        "its key, the log cannot be read. Default: none, the streams are not encrypted.",
     )
     replicas: int = Field(
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
@@ -329,7 +329,9 @@ class Deployment(BaseSettings):
     def _check_log_key(cls, key: SecretStr | None) -> SecretStr | None:
         if key is None or key.get_secret_value().isprintable():
             return key
-        raise ValueError("expected printable characters only, such as `openssl rand -base64 32` gives")
+        raise ValueError(
+            "expected printable characters only, such as the output of `openssl rand -base64 32`"
+        )
 
     @field_validator("database_dsn")
     @classmethod

@@ -70,7 +70,8 @@ async def derive_memory(
             else "choose a faster model, or run the demo without --model and MNEMON_MODEL"
         )
         raise NotDerived(
-            f"the consumers did not finish within {LEARNING_TIMEOUT:.0f} s; {next_step}"
+            "the consumers did not handle all messages and proposals within"
+            f" {LEARNING_TIMEOUT:.0f} s; {next_step}"
         ) from error
     drawn, decisions = await _load_extracted(connection, tenant, before)
     return DerivedMemory(

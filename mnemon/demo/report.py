@@ -229,7 +229,7 @@ class DemoReport:
 
     @property
     def outcomes(self) -> Mapping[str, int]:
-        """Return the number of events by outcome."""
+        """Number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
             "messages_discarded": sum(removed.count for removed in self.discarded),
@@ -243,7 +243,7 @@ class DemoReport:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether every published event has one of the outcomes in `outcomes`."""
+        """True if every published event has one of the outcomes in `outcomes`."""
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:

@@ -56,5 +56,5 @@ def _encode_json(value: object) -> bytes:
         return to_json(value, inf_nan_mode="constants")
     except PydanticSerializationError as error:
         raise InvalidBody(
-            "body", "contains a lone surrogate, which is not Unicode text; remove it"
+            "body", "contains a lone surrogate, which is not valid Unicode; remove the character"
         ) from error

@@ -86,7 +86,9 @@ class _MemoryHandlers:
     ) -> types.CallToolResult:
         """Call a tool. Errors that the model can correct, or has to know, become results of the tool."""
         if params.name not in MCP_TOOLS:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: see `tools/list`")
+            raise MCPError(
+                types.INVALID_PARAMS, f"there is no tool {params.name!r}: list the tools with `tools/list`"
+            )
         try:
             reply = await self._send_request(
                 self._resolve_target(context), params.name, params.arguments or {}

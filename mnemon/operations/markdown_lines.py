@@ -64,7 +64,8 @@ def format_fact(fact_id: str, fact: Fact) -> str:
 def format_field(name: str, value: Any) -> str:
     """Return a profile field as a line.
 
-    Name and value are printable text that `parse_field` reads back unchanged, else JSON.
+    Name and value are each written as they are if they are printable and `parse_field` reads them back
+    unchanged, else as JSON.
     """
     is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
     if not name.isprintable() or parse_field(f"{name}: 1") != (name, 1):
@@ -152,7 +153,7 @@ def parse_field(line: str) -> tuple[str, Any] | None:
     except ValueError:
         return name, value
     except RecursionError as error:
-        raise WrongMark("line", "is nested too deeply") from error
+        raise WrongMark("line", "has JSON that is nested too deeply") from error
 
 
 def _is_read_as_text(value: str) -> bool:
@@ -196,7 +197,7 @@ def _parse_importance(written: str) -> int:
         with suppress(ValueError):  # Python converts 4,300 digits at most
             if 1 <= (number := int(written)) <= 10:
                 return number
-    raise WrongMark("imp", f"{written!r} is not high, normal, low, or 1 to 10")
+    raise WrongMark("imp", f"{written!r} is not high, normal, low, or a whole number from 1 to 10")
 
 
 def _parse_date(mark: str, written: str) -> datetime:

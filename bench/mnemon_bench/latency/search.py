@@ -159,7 +159,9 @@ async def _measure_requests(connection: Client, requests: Sequence[tuple[str, by
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
-            raise RuntimeError(f"{body.decode()} on {subject} failed or has no hits: {reply.data.decode()}")
+            raise RuntimeError(
+                f"the search {body.decode()} on {subject} failed or found nothing: {reply.data.decode()}"
+            )
     return compute_percentiles(taken)
 
 

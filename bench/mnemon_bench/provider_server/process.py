@@ -24,7 +24,8 @@ async def run_provider(*options: str) -> AsyncIterator[str]:
         said = (await process.stdout.readline()).decode()
         if not said.startswith("ready: "):
             raise RuntimeError(
-                f"the provider server ended with exit code {await process.wait()} before it was ready"
+                f"the provider server ended with exit code {await process.wait()} before it was ready: "
+                "read its output above"
             )
         yield said.removeprefix("ready: ").strip()
     finally:

@@ -22,7 +22,7 @@ FOLLOW_UPS: Final = Path(__file__).with_name("follow_ups.json")
 
 
 class FollowUp(NamedTuple):
-    """A question with the messages before it, oldest first, and the ids of the turns that answer it."""
+    """A question with the messages before it, oldest first, and the ids of the messages that answer it."""
 
     user: str
     question: str

@@ -98,7 +98,11 @@ class Turns:
         task.add_done_callback(self._tasks.discard)
 
     def choose_outcome(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
-        """Return the outcome of a delivery at log position `seq`; `waits` is the result of `run_turn`."""
+        """Return the outcome of a delivery at log position `seq`.
+
+        `waits` is the result of `run_turn`: the log position from which the user's proposals wait, None, or
+        `FAILED`.
+        """
         if waits is None or seq < waits:
             return ACK
         if waits == FAILED:

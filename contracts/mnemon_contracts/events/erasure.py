@@ -27,7 +27,7 @@ class UserErasedV1(Event):
     )
     spans: tuple[Span, ...] = Field(
         default=(),
-        description="For one conversation: ranges of the log in which `-` referred to the erased "
+        description="If one conversation is erased: ranges of the log in which `-` referred to the erased "
         "conversation.",
     )
     discarded_seq: Sequence | None = Field(

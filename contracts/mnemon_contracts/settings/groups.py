@@ -350,21 +350,22 @@ class Characters(Settings):
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts of the tier `profile`, in characters; the most important "
-        "facts come first. Default: no limit.",
+        description="Maximum total length of the facts of the tier `profile` in a context, in characters; "
+        "the most important facts come first. Default: no limit.",
     )
     working: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts of the tier `working`, in characters. Default: no limit.",
+        description="Maximum total length of the facts of the tier `working` in a context, in characters. "
+        "Default: no limit.",
     )
     relevant: int | None = Field(
         default=None,
         ge=1,
         le=400_000,
-        description="Maximum length of the facts found for the query, in characters; the best facts come "
-        "first. Default: no limit.",
+        description="Maximum total length of the facts found for the query of a context, in characters; the "
+        "best facts come first. Default: no limit.",
     )
 
 

@@ -204,8 +204,8 @@ class SaveReplyV1(Reply):
     )
     id: Identifier | None = Field(
         default=None,
-        description="Id of the fact that was saved, or of the known fact that was updated or confirmed, or "
-        "that the rejection concerns.",
+        description="Id of the fact that was saved, updated or confirmed; if the fact was rejected because "
+        "of a known fact, the id of that fact.",
     )
     reason: Text | None = Field(default=None, description="Human-readable reason for a rejection.")
     rule: Reason | None = Field(default=None, description="Rule that rejected the fact.")
@@ -361,9 +361,9 @@ class FactChanges(Contract):
     )
     expires_at: MomentOrDay | None = Field(
         default=None,
-        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: for a "
-        "working fact, the end that a new text names; otherwise the former date, but none if a new text "
-        "replaces a text that names an end. A new tier changes the date, see `tier`.",
+        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the "
+        "tier `working`, a new text sets the date that it names; a new text that names none removes a date "
+        "that the former text names; otherwise the date stays. A new tier changes the date, see `tier`.",
     )
 
 

@@ -70,7 +70,9 @@ class Stack:
 
     @contextmanager
     def announce_endpoints(self, http: str | None = None, gateway: str | None = None) -> Iterator[None]:
-        """Until the end of the block, keep `endpoints.json` in the folder while all servers of the stack run.
+        """Keep `endpoints.json` in the folder within the block, except while a server of the stack is down.
+
+        Commands find the stack by this file.
 
         Args:
             http: address of the admin page for a browser.

@@ -210,16 +210,16 @@ def parse_scores(body: bytes, count: int) -> list[float]:
     try:
         answer = _ANSWER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise ValueError("no list of scores") from None
+        raise ValueError("the answer has no list of scores") from None
     results = answer.results if isinstance(answer, _Results) else answer
     scores = {
         each.index: each.score if each.relevance_score is None else each.relevance_score for each in results
     }
     if len(results) != count or scores.keys() != set(range(count)):
-        raise ValueError("not exactly one score for each text")
+        raise ValueError("the answer does not have exactly one score for each text")
     numbers = [score for index in range(count) if (score := scores[index]) is not None]
     if len(numbers) != count:
-        raise ValueError("a score is missing")
+        raise ValueError("an item of the answer has neither `relevance_score` nor `score`")
     return numbers
 
 

@@ -73,7 +73,7 @@ class Site(NamedTuple):
         if found and not found.is_made_here:
             raise RebuildBlocked(
                 f"schema {schema} was not created by a rebuild",
-                "Check its content, then rename or drop the schema with psql",
+                "Check the content of the schema, then rename or drop the schema with psql",
             )
         return found
 
@@ -115,7 +115,8 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     ):
         if not is_mine:
             raise RebuildBlocked(
-                "another rebuild is running on this database", "Wait until it ends, or stop its process"
+                "another rebuild is running on this database",
+                "Wait until that rebuild ends, or stop its process",
             )
         yield place
 
@@ -175,7 +176,8 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
         )
     if found.revision != find_head_revision():
         raise RebuildBlocked(
-            f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
+            f"schema {schema} is at revision {found.revision}, and this version of mnemon needs revision "
+            f"{find_head_revision()}",
             "Replace the generation: mnemon rebuild --drop before && mnemon rebuild",
         )
     async with _make_generation_database(place, schema) as database:

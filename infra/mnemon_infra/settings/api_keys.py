@@ -102,10 +102,10 @@ class TooManyLookups(Exception):
 
 
 class ApiKeys:
-    """The keys of a deployment.
+    """The API keys of a deployment.
 
     Wrong keys cost the server little: concurrent requests with the same id share one lookup, absent ids are
-    kept for a second, and lookups are limited, except those of ids that this process has found before.
+    cached for a second, and lookups are limited, except those of ids that this process has found before.
 
     Args:
         bucket: the bucket that `open_api_keys` opens.

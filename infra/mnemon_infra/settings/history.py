@@ -145,7 +145,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     except (KeyNotFoundError, BadRequestError) as error:
         option = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
-            f"revision {revision} is not kept for these settings, or is a deletion; list the revisions: "
+            f"revision {revision} of these settings is not stored, or is a deletion; list the revisions: "
             f"mnemon settings history{option}"
         ) from error
     document = parse_document(entry.value)

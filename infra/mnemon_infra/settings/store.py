@@ -365,7 +365,9 @@ async def change_settings(
             return await put_entry(connection, key, body, present.revision)
         except KeyWrongLastSequenceError:
             await asyncio.sleep(attempt * BACK_OFF)
-    raise SettingsContended("other writers keep changing the same settings: try again")
+    raise SettingsContended(
+        "the settings were not changed, because other writers keep changing the same settings: try again"
+    )
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:

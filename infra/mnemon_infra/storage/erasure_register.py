@@ -111,8 +111,8 @@ class ErasureRegister:
                 entries.append(RegisterEntry.model_validate_json(await self._store.read(name)))
             except ValidationError as error:
                 raise StoreUnavailable(
-                    f"{name} in {self.location} is damaged, so an erasure is unknown: restore the file from "
-                    "another copy of the register"
+                    f"{name} in {self.location} is damaged, so the erasure that the file records is unknown: "
+                    "restore the file from another copy of the register"
                 ) from error
         return sorted(entries, key=lambda each: (each.at, each.position))
 

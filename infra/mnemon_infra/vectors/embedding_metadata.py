@@ -61,8 +61,8 @@ class EmbeddingMetadata(BaseModel):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}: "
                 "run `mnemon reindex` (with --data DIR for the stack of a folder). "
-                "Or set the model back, while `mnemon up --only persist` or `mnemon run persist` runs: "
-                f"mnemon settings set {recorded.settings_arguments}"
+                "Or set the former model again, while `mnemon up --only persist` or `mnemon run persist` "
+                f"runs: mnemon settings set {recorded.settings_arguments}"
             )
         if recorded.terms != self.terms:
             log.warning(

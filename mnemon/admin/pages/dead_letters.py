@@ -31,7 +31,7 @@ from mnemon_infra.durables import DURABLES
 pages = PageSection("Dead letters", "/dead")
 
 PAGE_SIZE: Final = 50
-"""Maximum number of letters on a page."""
+"""Maximum number of dead letters on a page."""
 
 MAX_BODY_CHARACTERS: Final = 20_000
 """Maximum number of characters of a body on the page; `mnemon dead show` prints the whole body."""
@@ -42,7 +42,7 @@ _CONSUMERS: Final = sorted({*DURABLES, "compact", "extract"})
 
 
 class NamedField(NamedTuple):
-    """The field that the error of a letter names, the problem, and the value in JSON.
+    """The field that the error of a dead letter names, the problem, and the value in JSON.
 
     The value is None if the body lacks the field or is not JSON.
     """
@@ -54,7 +54,7 @@ class NamedField(NamedTuple):
 
 @pages.get("/dead")
 async def show_letters(visit: Visit) -> Response:
-    """Show the newest letters that match the filters, and the consumers that are paused."""
+    """Show the newest dead letters that match the filters, and the consumers that are paused."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
     before = visit.query.get_number("before")
     connection = await visit.connections.get_broker()
@@ -75,7 +75,7 @@ async def show_letters(visit: Visit) -> Response:
 
 @pages.get("/dead/{id}")
 async def show_letter(visit: Visit) -> Response:
-    """Show a letter with all details."""
+    """Show a dead letter with all details."""
     id_ = parse_whole_number(visit.request.path_params["id"])
     if id_ is None:
         raise InvalidBody("id", "is not the id of a dead letter, such as 17")
@@ -100,7 +100,7 @@ async def show_letter(visit: Visit) -> Response:
 
 @pages.post("/dead/redrive")
 async def redrive_letters(visit: Visit) -> Response:
-    """Redrive the selected letters."""
+    """Redrive the selected dead letters."""
     chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
@@ -126,7 +126,7 @@ async def redrive_letters(visit: Visit) -> Response:
 
 @pages.post("/dead/confirm")
 async def confirm_drop(visit: Visit) -> Response:
-    """Ask to confirm the removal of the selected letters."""
+    """Ask to confirm the removal of the selected dead letters."""
     chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
@@ -137,7 +137,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 @pages.post("/dead/drop")
 async def drop_letters(visit: Visit) -> Response:
-    """Remove the selected letters for good, and remove their events that `persist` could not handle."""
+    """Remove the selected dead letters for good, and their events that `persist` could not handle."""
     connection = await visit.connections.get_broker()
     looking = partial(is_applied, await visit.connections.get_database())
     count = 0
@@ -170,7 +170,7 @@ def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:
 
 
 def _parse_selected_ids(form: Mapping[str, str]) -> list[int]:
-    """Return the ids of the ticked letters, or of all letters on the page; the oldest first."""
+    """Return the ids of the ticked dead letters, or of all on the page; the oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
     return sorted(id_ for each in found if (id_ := parse_whole_number(each)) is not None)

@@ -79,7 +79,7 @@ async def save_settings(visit: Visit) -> Response:
     tenant = visit.form.get("tenant") or None
     controls = {group.name or _UNNAMED_GROUP: each for group, each in _CONTROLS}.get(visit.form["group"])
     if controls is None:
-        raise InvalidBody("group", "is not a group of settings")
+        raise InvalidBody("group", "is not a group of settings; reload the page")
     changed = {each.name: each.read_value(visit.form) for each in controls if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:

@@ -28,7 +28,7 @@ def backup(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Encrypt the backup for this public key of age, which begins with age1. Repeat the option "
+            help="Encrypt the backup for this public age key, which begins with age1. Repeat the option "
             "for several keys. Default: no encryption.",
         ),
     ] = None,

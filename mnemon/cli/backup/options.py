@@ -17,7 +17,7 @@ PassphraseOption = Annotated[
     typer.Option(
         "--passphrase-file",
         metavar="FILE",
-        help="File with the passphrase that encrypts and decrypts the backup, instead of keys of age. "
+        help="File with the passphrase that encrypts and decrypts the backup, instead of age keys. "
         "Default: none.",
     ),
 ]

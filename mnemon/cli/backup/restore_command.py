@@ -55,7 +55,7 @@ def restore(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with the secret key of age that decrypts the backup, as `age-keygen -o` writes it. "
+            help="File with the secret age key that decrypts the backup, as `age-keygen -o` writes it. "
             "Default: none.",
         ),
     ] = None,

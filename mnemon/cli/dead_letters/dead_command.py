@@ -73,7 +73,7 @@ class LetterOptions:
     ] = None
 
     def create_filter(self) -> "LetterFilter":
-        """Return the filter for the letters that the options select."""
+        """Return the filter for the dead letters that the options select."""
         from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
         since = self.since and self.since.replace(tzinfo=UTC)
@@ -122,15 +122,15 @@ def redrive(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Redrive dead letters, for example after a fix, and delete each redriven letter.
+    """Redrive dead letters, for example after a fix, and delete each redriven dead letter.
 
     Each event is published again under its original id and takes a new position at the end of the log. If
-    the database already has a row of the event, only the letter is deleted. An event that still cannot be
-    handled becomes a dead letter again. A trigger is published again too. For a window that `extract` gave
-    up, `extract` asks a model once more.
+    the database already has a row of the event, only the dead letter is deleted. An event that still cannot
+    be handled becomes a dead letter again. A trigger is published again too. For a window that `extract`
+    gave up, `extract` asks a model once more.
 
-    Exits with code 1 if a letter cannot be redriven or you do not confirm, 2 if no letter has a given id or
-    there is no terminal on which to confirm.
+    Exits with code 1 if a dead letter cannot be redriven or you do not confirm, 2 if no dead letter has a
+    given id or there is no terminal on which to confirm.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -151,7 +151,7 @@ def drop(
 ) -> None:
     """Delete dead letters for good, and delete from the log the events that `persist` could not handle.
 
-    Only the letter is deleted if the database has a row of the event, for example since a newer version
+    Only the dead letter is deleted if the database has a row of the event, for example since a newer version
     rebuilt all rows; if events of this name have no rows; or if another consumer could not handle the event.
 
     Exits with code 1 if you do not confirm, 2 if no dead letter has a given id, or if there is no terminal on
@@ -166,7 +166,7 @@ def drop(
 def _select_letters(
     letter_ids: Sequence[int] | None, take_all: bool, letter_filter: "LetterFilter"
 ) -> "list[int] | LetterFilter":
-    """Return the letters that a command changes: the given ids, or with `--all` the filter.
+    """Return the dead letters that a command changes: the given ids, or with `--all` the filter.
 
     End the command if ids and `--all` are both given or both absent, or if a filter comes with ids.
     """
@@ -232,9 +232,9 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
 async def _confirm_ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
-    """Return the ids of the chosen letters: given ids in their order, or those of a filter oldest first.
+    """Return the ids of the chosen dead letters: given ids in order, or those of a filter oldest first.
 
-    Return None if the operator does not confirm. End the command if a named letter does not exist, or if
+    Return None if the operator does not confirm. End the command if a named dead letter does not exist, or if
     there is no terminal on which to confirm.
     """
     from mnemon_infra.broker.dead_letters.listing import read_letters

@@ -16,7 +16,7 @@ CELL_CHARACTERS = 80
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:
-    """Return a letter as JSON values for a program, without its text."""
+    """Return a dead letter as JSON values for a program, without its text."""
     tenant, user = letter.owner or (None, None)
     return {
         "id": letter.id,
@@ -35,7 +35,7 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest letters, each as `summarize_letter` returns it, out of `count` letters."""
+    """Show the newest dead letters, each as `summarize_letter` returns it, out of `count`."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return
@@ -55,7 +55,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
-    """Show a letter in full.
+    """Show a dead letter in full.
 
     Args:
         letter: the dead letter.

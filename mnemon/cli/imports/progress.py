@@ -33,7 +33,7 @@ RefusedOption = Annotated[
     ),
 ]
 ZoneOption = Annotated[
-    str, typer.Option(help="Time zone of times that have no offset, such as Europe/Moscow.")
+    str, typer.Option(help="Time zone, such as Europe/Moscow, of times without an offset.")
 ]
 FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Files to import, or - for standard input.")

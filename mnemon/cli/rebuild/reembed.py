@@ -42,8 +42,8 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
         if await is_embedder_running(place):
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
-                f"Stop mnemon, then run: mnemon rebuild --reembed {text} --data DIR; on your own servers"
-                " without --data",
+                f"Stop mnemon, then run: mnemon rebuild --reembed {text}, with --data DIR for the stack of a"
+                " folder",
             )
         await require_no_former_generation(place)
         async with open_generation(place, "next", progress, embedding=embedding) as generation:

@@ -327,7 +327,7 @@ def _build_request(
         raise Problem(
             HTTPStatus.NOT_FOUND,
             "not_found",
-            "the path has a segment `.` or `..`; send it without such segments",
+            "the path of the request has a segment `.` or `..`; send the path without such segments",
         )
     path = request.scope["raw_path"].decode("ascii").removeprefix(prefix)
     query = request.scope["query_string"].decode("ascii")
@@ -343,5 +343,5 @@ def _build_request(
         raise Problem(
             HTTPStatus.REQUEST_URI_TOO_LONG,
             "bad_request",
-            "the address is too long or invalid; shorten its path or query",
+            "the URL of the request is too long or invalid; shorten or correct its path or query",
         ) from error

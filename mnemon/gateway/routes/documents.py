@@ -14,7 +14,7 @@ _BODY = {"requestBody": {"required": True, "content": {"text/plain": {"schema": 
 
 
 def create_document_routes() -> APIRouter:
-    """Return the route."""
+    """Return the route `PUT /v1/users/{user}/documents/{document_id}`."""
     router = APIRouter(tags=["documents"])
     router.add_api_route(
         "/v1/users/{user:path}/documents/{document_id}",

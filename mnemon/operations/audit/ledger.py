@@ -102,7 +102,7 @@ class AuditFaults:
 
     @property
     def total(self) -> int:
-        """Return the number of faults of all kinds."""
+        """Number of faults of all kinds."""
         return sum(self.counts.values())
 
     def count_consumer_faults(self, *consumers: str) -> int:

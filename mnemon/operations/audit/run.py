@@ -107,7 +107,7 @@ async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
-        raise NotProvisioned("the stream LOG, or its consumer persist, does not exist") from error
+        raise NotProvisioned("the stream LOG, or its durable `persist`, does not exist") from error
 
 
 async def _record_stray_rows(

@@ -46,7 +46,7 @@ class KeyCipher:
     A backup needs no identity, and a restore needs no recipients.
 
     Raises:
-        KeyUnusable: a key is not a key of age, or the file with the identity cannot be read.
+        KeyUnusable: a key is not an age key, or the file with the identity cannot be read.
         ModuleNotFoundError: pyrage is not installed.
     """
 
@@ -60,7 +60,7 @@ class KeyCipher:
             self._recipients = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
         except pyrage.RecipientError as error:
             raise KeyUnusable(
-                f"a recipient cannot be used: {error}. Give a public key of age, which begins with age1"
+                f"a recipient cannot be used: {error}. Give a public age key, which begins with age1"
             ) from error
         try:
             self._identities = [
@@ -105,7 +105,7 @@ class PassphraseCipher:
     def __init__(self, path: Path) -> None:
         self._passphrase = _read_key_file(path).strip()
         if not self._passphrase:
-            raise KeyUnusable(f"{path} has no passphrase: write one into it")
+            raise KeyUnusable(f"{path} has no passphrase: write a passphrase into the file")
 
     def encrypt(self, body: bytes) -> bytes:
         import pyrage
@@ -138,7 +138,7 @@ def choose_cipher(
     """
     if passphrase_file and (recipients or identity):
         raise KeyUnusable(
-            "a passphrase and keys of age are both given: leave out --passphrase-file, or --recipient and "
+            "a passphrase and age keys are both given: leave out --passphrase-file, or --recipient and "
             "--identity"
         )
     if passphrase_file:
@@ -156,7 +156,7 @@ def require_same_encryption(cipher: BackupCipher, encryption: str | None, locati
         return
     if encryption:
         raise BackupUnusable(
-            f"the backup in {location} is encrypted: give --passphrase-file, or a key of age (--recipient "
+            f"the backup in {location} is encrypted: give --passphrase-file, or an age key (--recipient "
             "for a backup, --identity for a restore)"
         )
     raise BackupUnusable(

@@ -92,17 +92,17 @@ class Manifest(BaseModel):
 
     @property
     def events(self) -> int:
-        """Return the number of events in all segments."""
+        """Number of events in all segments."""
         return sum(each.events for each in self.segments)
 
     @property
     def last_stored_at(self) -> int:
-        """Return the time of the last event, in nanoseconds since 1970; 0 without events."""
+        """Time of the last event, in nanoseconds since 1970; 0 without events."""
         return self.segments[-1].last_stored_at if self.segments else 0
 
     @property
     def file_names(self) -> set[str]:
-        """Return the names of all files of the backup, without the manifest."""
+        """Names of all files of the backup, without the manifest."""
         files = [each.file for each in self.segments]
         return {each.name for each in (*files, *([self.deployment] if self.deployment else []))}
 

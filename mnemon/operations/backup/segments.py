@@ -38,7 +38,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def payload(self) -> bytes:
-        """Return the body as the log has it."""
+        """The body of the event, in bytes as the log has it."""
         return self.raw or self.body.encode()
 
 

@@ -24,7 +24,7 @@ class FolderChanges(NamedTuple):
 
     @property
     def has_most_removed(self) -> bool:
-        """Return whether more than the share `MAX_GONE` of the collection's files would be removed."""
+        """True if more than the share `MAX_GONE` of the collection's files would be removed."""
         known = len(self.changed) + len(self.unchanged) + len(self.removed)
         return len(self.removed) > MAX_GONE * known
 

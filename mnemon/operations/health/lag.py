@@ -62,7 +62,7 @@ class Lag(BaseModel):
 
     @property
     def waiting(self) -> int:
-        """Return the number of messages that are not acknowledged: pending or in work."""
+        """Number of messages that are not acknowledged: pending or in work."""
         return self.pending + self.in_work
 
 

@@ -76,7 +76,7 @@ class JsonLinesReader:
             except _InvalidLine as error:
                 yield RefusedRecord(place, error.name, error.reason, _decode_line(line))
             except RecursionError:
-                yield RefusedRecord(place, "line", "is nested too deeply", _decode_line(line))
+                yield RefusedRecord(place, "line", "has JSON that is nested too deeply", _decode_line(line))
 
     def _read_event(self, place: str, record: dict[str, Any]) -> IncomingEvent:
         name, version = _parse_event_name(record.get("event"))
@@ -161,7 +161,8 @@ def _encode_body(body: dict[str, Any]) -> bytes:
             except UnicodeEncodeError:
                 field = name if name.isprintable() else ascii(name)[1:-1]
                 raise _InvalidLine(
-                    f"body.{field}", "contains a lone surrogate, which is not Unicode text"
+                    f"body.{field}",
+                    "contains a lone surrogate, which is not valid Unicode; remove the character",
                 ) from error
         raise
 
@@ -175,7 +176,8 @@ def _check_header(record: dict[str, Any]) -> None:
         raise NotReadable("the file is not an export of memory; give a file of `mnemon export jsonl`")
     if record["version"] > VERSION:
         raise NotReadable(
-            f"the file has version {record['version']}, and this mnemon reads up to {VERSION}: upgrade mnemon"
+            f"the file has version {record['version']}, and this version of mnemon reads files up to version "
+            f"{VERSION}: upgrade mnemon"
         )
 
 
@@ -184,7 +186,8 @@ def _parse_event_name(event: object) -> tuple[str, int]:
     if name not in EVENTS or not version.isdecimal() or int(version) < 1:
         known = ", ".join(sorted(EVENTS - CHAT | CHAT))
         raise _InvalidLine(
-            "event", f"{event!r} is not an event with its version, such as message.v1; events: {known}"
+            "event",
+            f"{event!r} is not the name and version of an event, such as message.v1; known events: {known}",
         )
     return name, int(version)
 

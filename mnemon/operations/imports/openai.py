@@ -52,7 +52,9 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"the file is not JSON, or is incomplete: {said}") from error
+            raise NotReadable(
+                f"the file is not JSON, or is incomplete: {said}; give a complete file conversations.json"
+            ) from error
         if not begins:
             raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):
@@ -113,7 +115,7 @@ def _find_current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str
 def _get_node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
     node = mapping[key]
     if not isinstance(node, dict):
-        raise ValueError(f"the entry {key!r} is not a node of the tree: not a JSON object")
+        raise ValueError(f"the entry {key!r} of `mapping` is not a JSON object")
     return node
 
 

@@ -1,7 +1,7 @@
 """Reader of Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
 
 A chat becomes a conversation. In a chat with a bot, the person is the user and the bot is the assistant.
-`bot` names the assistant; without it, the reader takes the other side of a chat with one person for the
+`bot` names the assistant; without it, in a chat with one other person, the reader takes that person for the
 assistant, and reports a doubt. In a group, messages keep the names of their senders. The reader streams the
 file: such files have hundreds of megabytes.
 """
@@ -30,7 +30,7 @@ from mnemon.operations.imports.records import (
 _SINGLE_USER_CHATS: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
 _MAX_HELD_BACK: Final = 50
-"""Maximum number of messages that the reader holds back until both sides of a chat have spoken."""
+"""Maximum number of messages that the reader holds back until user and assistant have spoken."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Chat:
 
     @property
     def has_two_sides(self) -> bool:
-        """Return whether the chat is with one bot or one person, whose id is also the id of the chat."""
+        """True if the chat is with one bot or one person, whose id is also the id of the chat."""
         return self.about.get("type") in ("bot_chat", "personal_chat")
 
 
@@ -110,7 +110,9 @@ class TelegramReader:
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"the file is not JSON, or is incomplete: {said}") from error
+            raise NotReadable(
+                f"the file is not JSON, or is incomplete: {said}; give a complete file result.json"
+            ) from error
         if not seen:
             raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 

@@ -56,7 +56,7 @@ class Backup:
 
     @property
     def mark(self) -> str:
-        """Return the id of the backup and its last log position, as the mark of a restore.
+        """Mark of a restore: the id of the backup and its last log position.
 
         A restore writes the mark to the metadata of the log. A later run continues only a log with the same
         mark.
@@ -113,8 +113,8 @@ async def open_backup(repository: BackupRepository) -> Backup:
     manifest = await repository.read_manifest()
     if manifest is None:
         raise BackupUnusable(
-            f"there is no backup in {repository.location}, which has no {MANIFEST_NAME}: name the folder or "
-            "the bucket that `mnemon backup` wrote to"
+            f"there is no backup in {repository.location}: the file {MANIFEST_NAME} is missing. Name the "
+            "folder or the bucket that `mnemon backup` wrote to"
         )
     require_same_encryption(repository.cipher, manifest.encryption, repository.location)
     if manifest.deployment is None:

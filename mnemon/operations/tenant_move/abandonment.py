@@ -143,8 +143,8 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
             " tenant"
         )
     raise MoveRefused(
-        f"the tenant {tenant} has moved to {residence.peer}: `mnemon tenant revert` moves it back, with all"
-        " events since"
+        f"the tenant {tenant} has moved to {residence.peer}: `mnemon tenant revert` moves the tenant back,"
+        " with all events published there since the move"
     )
 
 

@@ -223,7 +223,10 @@ class TenantMove:
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
             await self._source.write_residence(live)
         if not live.is_returning:
-            raise MoveRefused(f"the move of {self._tenant} has not switched: run `mnemon tenant abandon`")
+            raise MoveRefused(
+                f"the move of {self._tenant} has not switched and cannot be reverted: run `mnemon tenant"
+                " abandon`"
+            )
         return await self._resolve_interrupted_switch(live, former)
 
     async def _resolve_interrupted_switch(self, source: Residence, target: Residence | None) -> Residence:
@@ -271,7 +274,8 @@ class TenantMove:
         ):
             if not await _wait_until(site.has_reader, READER_SECONDS):
                 raise MoveRefused(
-                    f"no process runs persist at {address}: start the consumers there (mnemon up or run)"
+                    f"no process runs persist at {address}: start the consumers there (`mnemon up` or `mnemon"
+                    " run`)"
                 )
 
     async def _require_movable(self, source: Residence | None) -> None:
@@ -412,7 +416,8 @@ class TenantMove:
         if differences:
             raise MoveDiffers(
                 f"{len(differences):,} events of {self._tenant} were not copied correctly; the first: "
-                f"{differences[0]}. Run the same command again; if it fails again, report the difference"
+                f"{differences[0]}. Run the same command again; if the command fails again, report "
+                "the difference to the developers of mnemon"
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
@@ -440,8 +445,8 @@ class TenantMove:
             if different and time.monotonic() > end:
                 raise MoveDiffers(
                     f"the rows of {len(different):,} users of {self._tenant} differ; the first: "
-                    f"{next(iter(different.values()))}. Run the same command again; if it fails again, "
-                    "report the difference"
+                    f"{next(iter(different.values()))}. Run the same command again; if the command "
+                    "fails again, report the difference to the developers of mnemon"
                 )
             users = set(different)
             await asyncio.sleep(POLL_SECONDS * bool(users))
@@ -529,9 +534,9 @@ class TenantMove:
             except InvalidBody as error:
                 raise MoveRefused(
                     f"the settings of the tenant {self._tenant} do not fit the general settings at"
-                    f" {self._target_address}: {error}. Change those of the tenant at"
+                    f" {self._target_address}: {error}. Change the settings of the tenant at"
                     f" {self._source_address} (mnemon settings set --tenant {self._tenant}), or the general"
-                    f" ones at {self._target_address}, then run the same command again"
+                    f" settings at {self._target_address}, then run the same command again"
                 ) from error
 
 

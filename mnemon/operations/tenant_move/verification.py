@@ -158,7 +158,11 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
 
 
 def _is_same_position(one: int | None, other: int | None, positions: PositionMap) -> bool:
-    """Return whether two positions are those of an event and its copy, or follow as many copied events."""
+    """Return whether a position in one log corresponds to a position in the other log.
+
+    Corresponding positions are those of an event and its copy, or come after the same number of copied
+    events.
+    """
     if one is None or other is None:
         return one is other
     return positions.find(one) == other or positions.count_old(one) == positions.count_new(other)

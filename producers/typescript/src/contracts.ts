@@ -958,7 +958,7 @@ export interface SaveReplyV1 {
    */
   decision?: "saved" | "updated" | "confirmed" | "rejected";
   /**
-   * Id of the fact that was saved, or of the known fact that was updated or confirmed, or that the rejection concerns.
+   * Id of the fact that was saved, updated or confirmed; if the fact was rejected because of a known fact, the id of that fact.
    */
   id?: string;
   /**
@@ -1439,7 +1439,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. Default: for a working fact, the end that a new text names; otherwise the former date, but none if a new text replaces a text that names an end. A new tier changes the date, see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text sets the date that it names; a new text that names none removes a date that the former text names; otherwise the date stays. A new tier changes the date, see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1500,7 +1500,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. Default: for a working fact, the end that a new text names; otherwise the former date, but none if a new text replaces a text that names an end. A new tier changes the date, see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text sets the date that it names; a new text that names none removes a date that the former text names; otherwise the date stays. A new tier changes the date, see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -2432,7 +2432,7 @@ export interface UserErasedV1 {
    */
   conversation?: string | null;
   /**
-   * For one conversation: ranges of the log in which `-` referred to the erased conversation.
+   * If one conversation is erased: ranges of the log in which `-` referred to the erased conversation.
    */
   spans?: Span[];
   /**

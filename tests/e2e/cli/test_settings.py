@@ -114,7 +114,7 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: SettingsCo
         (("unset", "colour"), "colour: is not a setting"),
         (
             ("rollback", "7"),
-            "revision 7 is not kept for these settings, or is a deletion",
+            "revision 7 of these settings is not stored, or is a deletion",
         ),
     ):
         refused = await settings(*arguments)

@@ -422,11 +422,11 @@ class Replacement:
         )
 
     def _has_other_words(self) -> bool:
-        """Return whether each fact has a word of its own that is neither a unit nor a word of change."""
+        """Return whether each fact has a word that the other lacks, besides units and words like "moved"."""
         return bool(_list_content_words(self.alignment.old) and _list_content_words(self.alignment.new))
 
     def _has_topic(self) -> bool:
-        """Return whether both facts have a word in common that is neither a unit nor a word of change."""
+        """Return whether both facts have a word in common, besides units and words such as "moved"."""
         bare = ("units", "changed")
         return any(
             a.kind is TermKind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))

@@ -328,5 +328,7 @@ def require_batches(model: LanguageModel) -> BatchApi:
         ModelRefused: the provider has no batches.
     """
     if model.batches is None:
-        raise ModelRefused(f"the provider {model.provider} has no batches: set extraction.mode=online")
+        raise ModelRefused(
+            f"the provider {model.provider} does not support batches: set extraction.mode=online"
+        )
     return model.batches

@@ -144,7 +144,8 @@ class Authorization:
             authorization = cls.from_text(said)
         except ValueError as error:
             raise ForeignLoginFile(
-                f"{path} does not have the form that `mnemon auth` writes: restore it or move it away"
+                f"{path} does not have the form that `mnemon auth` writes: restore the file, "
+                "or move it to another folder"
             ) from error
 
         for user in authorization._main["users"]:
@@ -165,7 +166,7 @@ class Authorization:
         except (LookupError, TypeError, RecursionError):
             has_users = False
         if not has_users:
-            raise ValueError("the text lacks the account of mnemon, or its users")
+            raise ValueError(f"the text has no account {ACCOUNT}, or the account has no valid users")
         return cls(accounts)
 
     def add_tenants(self, others: "Authorization") -> list[str]:

@@ -67,7 +67,7 @@ class ProgressRecord:
         await self._add_owners(connection, schema, owners)
 
     async def restart(self, database: Database, schema: str) -> None:
-        """Replace the record by an empty one, at the start of the log."""
+        """Reset the recorded progress of a generation to log position 0, without users to sweep."""
         async with database.transaction() as connection:
             await self.drop(connection, schema)
             await self.create(connection, schema, 0)

@@ -100,7 +100,7 @@ async def find_indexable_events(
 
 
 async def has_indexable_rows(database: Database, collection: Collection) -> bool:
-    """Return whether a collection has any searchable row."""
+    """Return whether the database has any row to index in a collection of the vector store."""
     of = _SOURCES[collection]
     sql = f"SELECT EXISTS (SELECT FROM {of.table} AS stored WHERE {of.where})"  # noqa: S608 - made of our own text
     async with open_long_read(database) as connection:

@@ -72,7 +72,7 @@ class SpokenRow(NamedTuple):
 
 
 class UncoveredMessages(NamedTuple):
-    """The oldest messages of a conversation that are neither covered nor removed, oldest first."""
+    """The oldest messages of a conversation that are neither covered nor removed, in log order."""
 
     conversation: str
     messages: Sequence[SpokenRow]

@@ -151,7 +151,7 @@ async def delete_finished_batches(database: Database, before: datetime, at_most:
 async def list_old_calls(
     connection: Connection, tenant: str, before: datetime, at_most: int
 ) -> list[StoredCall]:
-    """Return the oldest `at_most` of a tenant's calls of language models from before a moment."""
+    """Return a tenant's calls of language models before a moment, oldest first, at most `at_most`."""
     found = await _OLD_CALLS.fetch(connection, of_tenant=tenant, before=before, at_most=at_most)
     return sorted(map(StoredCall._make, found))
 

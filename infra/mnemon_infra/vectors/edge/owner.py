@@ -127,8 +127,8 @@ class EdgeOwner:
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
-                f"the Edge owner does not answer: {error!r}. Check that the process with `index` runs, with "
-                "this version of mnemon"
+                f"the Edge owner does not answer: {error!r}. Check that a process runs the consumer `index`, "
+                "in the same version of mnemon as this process"
             ) from error
         answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
         if answer.error is not None:

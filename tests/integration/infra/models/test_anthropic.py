@@ -108,7 +108,7 @@ class TestAnthropic(BatchesSuite):
     ) -> None:
         server.state.has_batches = False
         assert model.batches is not None
-        with pytest.raises(ModelRefused, match=r"no batches.*extraction\.mode=online"):
+        with pytest.raises(ModelRefused, match=r"does not support batches.*extraction\.mode=online"):
             await model.batches.submit("one", lines("one", 1))
         assert model.batches is None
         async with self.opened(server) as another:

@@ -205,7 +205,7 @@ class TestOpenAI(BatchesSuite):
         server.state.has_batches = False
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
         assert model.batches is not None
-        with pytest.raises(ModelRefused, match=r"no batches.*extraction\.mode=online"):
+        with pytest.raises(ModelRefused, match=r"does not support batches.*extraction\.mode=online"):
             await model.batches.submit("b", lines("b", 1))
         assert model.batches is None
 

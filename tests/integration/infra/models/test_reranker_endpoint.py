@@ -106,7 +106,7 @@ async def test_refusal_is_told_without_the_key(
     [
         pytest.param(
             lambda request: EndpointAnswer(200, {"results": build_results(request)[:-1]}),
-            "not exactly one score for each text",
+            "the answer does not have exactly one score for each text",
             id="one too few",
         ),
         pytest.param(

@@ -52,7 +52,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )
-        assert "revision 99 is not kept for these settings" in words(
+        assert "revision 99 of these settings is not stored" in words(
             await browser.send("/settings/rollback", 409, revision="99")
         )
         assert 'value="60"' in await browser.see("/settings", tenant="acme")

@@ -700,7 +700,7 @@ async def test_switched_move_with_new_events_is_not_abandoned(
     with pytest.raises(MoveRefused, match="which completes the switch"):
         await pair.abandon()
     await pair.move()
-    with pytest.raises(MoveRefused, match="`mnemon tenant revert` moves it back"):
+    with pytest.raises(MoveRefused, match="`mnemon tenant revert` moves the tenant back"):
         await pair.abandon()
     await pair.move(is_returning=True)
     assert await old.contents(f"{TENANT}.u1") == ["before", "since"]

@@ -120,5 +120,5 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
 )
 def test_foreign_logins_file_is_refused(tmp_path: Path, accounts: str) -> None:
     (tmp_path / "nats.conf").write_text(f"accounts: {accounts}")
-    with pytest.raises(ForeignLoginFile, match="restore it or move it away"):
+    with pytest.raises(ForeignLoginFile, match="restore the file, or move it to another folder"):
         empty(tmp_path)

@@ -58,5 +58,5 @@ def results(*pairs: tuple[object, object]) -> bytes:
     ],
 )
 def test_unusable_answer_is_refused(body: bytes) -> None:
-    with pytest.raises(ValueError, match=r"no list of scores|one score for each text|a score is missing"):
+    with pytest.raises(ValueError, match=r"no list of scores|one score for each text|nor `score`"):
         parse_scores(body, 2)

@@ -103,7 +103,7 @@ _SOUNDS: Final = tuple(
 
 
 class NameWord(NamedTuple):
-    """A word of a name: its text in lower case, and its spelling by sound."""
+    """A word of a name: its text in lower case, and its phonetic key."""
 
     text: str
     sound: str
@@ -115,11 +115,11 @@ class PossibleName:
 
     Attributes:
         texts: the word in lower case, and its nominative.
-        sounds: spellings by sound of `texts`.
-        others: spellings by sound of short forms, of full names, and of dictionary forms of the word.
-        possessives: spellings by sound of the names of which the word may be the possessive.
-        similar: spellings by sound from which the name may differ in a letter or two.
-        keys: all texts and sounds by which a name is looked up.
+        sounds: phonetic keys of `texts`.
+        others: phonetic keys of the word's short forms, full names and dictionary forms.
+        possessives: phonetic keys of the names whose possessive the word may be.
+        similar: phonetic keys that also match names with one or two other letters.
+        keys: all texts and phonetic keys by which a name is looked up.
     """
 
     texts: frozenset[str]
@@ -159,7 +159,11 @@ class NameIndex:
         object.__setattr__(self, "long_sounds", long_sounds)
 
     def find_names(self, word: PossibleName) -> AbstractSet[str]:
-        """Return the names that a word fits best: as written, else by sound, form, likeness or possessive."""
+        """Return the names that fit a word best.
+
+        The names are found as written, else by phonetic key, by another form of the word, by a similar key,
+        or as the owner that a possessive names; the first way that finds a name counts.
+        """
         if word.keys.isdisjoint(self.keys):
             return (
                 _collect_names(self.sounds, self._list_similar_sounds(word)) if word.similar else frozenset()
@@ -189,7 +193,7 @@ class GivenNames:
         relatives: maps a name or a short form to the names and forms that may mean the same person, by sound.
         spellings: these names and forms as they are written, in Latin letters.
         russian: the Russian names and short forms, in Cyrillic letters.
-        transliterations: spellings by sound of `russian`, if they have at least `_SHORTEST_SIMILAR` letters.
+        transliterations: phonetic keys of `russian`, if they have at least `_SHORTEST_SIMILAR` letters.
         words: English names that are also ordinary words.
         names_foremost: those of `words` that mean a person at the beginning of several capitalised words.
         function_words: those of `words` that are not a name even at the beginning of a sentence.
@@ -418,7 +422,7 @@ def _is_same_word(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _is_similar(one: str, other: str) -> bool:
-    """Return whether two spellings by sound may be one name, misspelt or in the spelling of another country.
+    """Return whether two phonetic keys may be those of one name, misspelt or spelt as in another country.
 
     Two known names with fewer than two forms in common are different, such as Martin and Marvin.
     """

@@ -82,7 +82,7 @@ class AnthropicBatches:
                 if error.status_code not in (404, 405, 501):
                     raise
                 self._endpoint.has_batches = False
-                none = f"has no batches (HTTP {error.status_code}): set extraction.mode=online"
+                none = f"does not support batches (HTTP {error.status_code}): set extraction.mode=online"
                 raise ModelRefused(f"{self._endpoint.at} {none}") from None
             self._submitted[batch.id] = batch_id
             return batch.id
@@ -161,7 +161,7 @@ class AnthropicBatches:
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has sent only {read} of {done} results: repeat later"
+                f"{self._endpoint.at} has sent only {read} of {done} results: read the results again later"
             )
 
     async def cancel(self, provider_batch_id: str) -> None:

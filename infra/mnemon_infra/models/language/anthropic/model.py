@@ -100,7 +100,7 @@ class AnthropicModel:
         except RequestRefused as error:
             raise ModelRefused(
                 f"{error}. A test request with minimal text was refused too: "
-                f"check the API key and the account at the provider, and its access to {self.model}"
+                f"check the API key, the account at the provider, and the account's access to {self.model}"
             ) from None
 
 

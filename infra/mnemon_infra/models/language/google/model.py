@@ -87,8 +87,8 @@ class GoogleModel:
                 )
             except RequestRefused as error:
                 raise ModelRefused(
-                    f"{error}. A test request with minimal text was refused too: "
-                    f"check the API key and the account at the provider, and its access to {self.model}"
+                    f"{error}. A test request with minimal text was refused too: check the API key, "
+                    f"the account at the provider, and the account's access to {self.model}"
                 ) from None
             raise refused.add_explanation(request, checked.usage) from None
 

@@ -154,7 +154,7 @@ class OpenAIBatches:
         if not isinstance(getattr(file, "id", None), str):
             # Some servers answer every unknown path with a success.
             self._endpoint.has_batches = False
-            raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
+            raise ModelRefused(f"{self._endpoint.at} does not support batches: set extraction.mode=online")
         return file.id
 
     def _encode_lines(self, lines: Iterable[BatchRequest]) -> bytes:

@@ -199,7 +199,8 @@ class OpenAIEndpoint:
                 )
             case 404 | 405 | 501 if api == "batches":
                 return ModelRefused(
-                    f"{self.at} has no batches, or lacks this one (HTTP {status}): set extraction.mode=online"
+                    f"{self.at} does not support batches, or lacks this batch (HTTP {status}): "
+                    "set extraction.mode=online"
                 )
             case 404:
                 return ModelRefused(

@@ -83,7 +83,7 @@ class OpenAIModel:
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
-        raise AssertionError("the last form of an answer is neither returned nor refused")
+        raise AssertionError("unreachable: the request with the last form returns or raises")
 
     async def stream_reply(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
@@ -125,7 +125,7 @@ class OpenAIModel:
         except ParameterRefused:
             raise ModelRefused(
                 f"{refused}. A test request with minimal text was refused too: "
-                f"check the API key and the account at the provider, and its access to {self.model}"
+                f"check the API key, the account at the provider, and the account's access to {self.model}"
             ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
