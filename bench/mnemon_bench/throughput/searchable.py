@@ -1,4 +1,4 @@
-"""Messages per second from publish until `search` finds them, with all consumers in one process."""
+"""Messages per second from publish until `search` finds them, with the two processes of `mnemon up`."""
 
 import asyncio
 import json
@@ -15,8 +15,10 @@ from mnemon_bench.measures.percentiles import compute_median_ratio
 from mnemon_bench.workers.processes import MemoryPeak, open_empty_vectors, run_module, spawn_consumers
 from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
-from mnemon_consumers.app import CONSUMERS
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
+from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.connection import connect_deployment
@@ -54,8 +56,8 @@ async def run(
     Returns:
         `messages_per_second`: from the first publish until all messages are indexed and the last is found.
         `ratios`: `searchable_to_bare` is that rate over the rate of a loop that embeds and upserts the same
-        texts. `peak_resident_bytes`: of the consumers, by number of messages. `bytes_per_message`: growth of
-        this memory, which includes the vectors of the embedded engine, for each message.
+        texts. `peak_resident_bytes`: of the process with `index`, by number of messages. `bytes_per_message`:
+        growth of this memory, which includes the vectors of the embedded engine, for each message.
 
     Raises:
         RuntimeError: a search fails, or does not find a message by its unique word.
@@ -65,10 +67,13 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
-        peak = MemoryPeak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
+        background = [name for name in CONSUMERS if name not in FOREGROUND]
+        await ends.enter_async_context(run_in_background(background, deployment))
+        peak = MemoryPeak(await ends.enter_async_context(spawn_consumers(list(FOREGROUND), deployment)))
         await ends.enter_async_context(peak.watch_memory())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)
+            await _wait_until_idle(connection)
             bare.append(messages / await _measure_bare_loop(deployment, numbers))
             mnemon.append(messages / await _measure_mnemon(connection, numbers))
             peaks.append(peak.resident_bytes)
@@ -117,6 +122,16 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
         while not await _is_found(connection, numbers[-1]):
             await asyncio.sleep(0.01)
         return time.perf_counter() - begun
+
+
+async def _wait_until_idle(connection: Client) -> None:
+    """Wait until no consumer has work left: conversations of the last round are compacted after it."""
+    stream_context = connection.jetstream()
+    while True:
+        infos = [*await stream_context.consumers_info(LOG), *await stream_context.consumers_info(WORK)]
+        if not any(info.num_pending or info.num_ack_pending for info in infos):
+            return
+        await asyncio.sleep(0.1)
 
 
 async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
