@@ -77,8 +77,8 @@ def _create_tls_context(authority: str | None, certificate: str | None, key: str
         context = ssl.create_default_context(cafile=authority)
     except ssl.SSLError as error:
         raise LoginUnusable(
-            f"{AUTHORITY}: {authority} has no certificate in PEM format; name a file with the certificate "
-            "of the authority in this format"
+            f"{AUTHORITY}: {authority} has no certificate in PEM format; set {AUTHORITY} to a file with "
+            "the certificate of the authority in PEM format"
         ) from error
     if certificate:
         try:

@@ -96,13 +96,15 @@ def encode_token(identifier: str) -> str:
     if not identifier:
         raise InvalidId("an id must not be empty")
     if "\0" in identifier:
-        raise InvalidId("an id must not contain U+0000, which PostgreSQL cannot store")
+        raise InvalidId("the id contains U+0000, which PostgreSQL cannot store; remove the character")
     try:
         size = len(identifier.encode())
     except UnicodeEncodeError as error:
-        raise InvalidId("an id must be valid Unicode; this one contains a lone surrogate") from error
+        raise InvalidId(
+            "the id contains a lone surrogate, which is not valid Unicode; remove the character"
+        ) from error
     if size > ID_LIMIT:
-        raise InvalidId(f"an id may have at most {ID_LIMIT} bytes; this one has {size}")
+        raise InvalidId(f"the id has {size} bytes, and the limit is {ID_LIMIT}; use a shorter id")
     if identifier == CURRENT:
         return "%2D"  # a bare "-" means the current conversation
     return _UNSAFE.sub(_percent_encode, identifier)

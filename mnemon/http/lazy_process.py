@@ -23,7 +23,9 @@ _PAUSE: Final = 5.0
 
 
 class LazyProcess(NamedTuple):
-    """A process `python -m MODULE DESCRIPTOR`, which inherits the file descriptor of the listening socket.
+    """A process `python -m MODULE DESCRIPTOR` that the first connection starts.
+
+    The process inherits the file descriptor of the listening socket.
 
     Attributes:
         module: the module; its process ends with exit code 0 when it is no longer needed.

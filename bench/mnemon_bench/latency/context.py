@@ -190,7 +190,8 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     wanted = DEFAULT_SECTIONS if length == max(LENGTHS) else DEFAULT_SECTIONS - {"conversation"}
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
         raise RuntimeError(
-            f"context of {length} messages for {query!r} has an error or lacks parts: {message.data.decode()}"
+            f"context of {length} messages for {query!r} has an error or lacks parts: "
+            f"{message.data.decode()}. Run the bench again while nothing else runs on this machine"
         )
     return milliseconds, reply
 

@@ -80,7 +80,10 @@ async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
     watching = asyncio.create_task(_sample_anonymous_memory(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
-        raise RuntimeError(f"mnemon rebuild ended with exit code {process.returncode}, and printed no result")
+        raise RuntimeError(
+            f"mnemon rebuild ended with exit code {process.returncode} and printed no result; read its error "
+            "output above"
+        )
     return json.loads(output.splitlines()[-1]), await watching
 
 

@@ -34,7 +34,8 @@ async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Pro
         while b"ready" not in (line := await process.stdout.readline()):
             if not line:
                 raise RuntimeError(
-                    f"{module} ended with exit code {await process.wait()} before it was ready"
+                    f"{module} ended with exit code {await process.wait()} before it was ready; read its "
+                    "error output above"
                 )
         # asyncio reports the end of a process only after the end of its output.
         reading = asyncio.create_task(_discard_output(process.stdout))
@@ -78,7 +79,7 @@ async def run_module(module: str, *arguments: str) -> dict[str, float]:
     )
     output, _ = await process.communicate()
     if process.returncode:
-        raise RuntimeError(f"{module} ended with exit code {process.returncode}")
+        raise RuntimeError(f"{module} ended with exit code {process.returncode}; read its error output above")
     measured: dict[str, float] = json.loads(output.splitlines()[-1])
     return measured
 

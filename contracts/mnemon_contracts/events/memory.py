@@ -288,7 +288,7 @@ class DocumentAddedV1(Event):
     document_id: Identifier = Field(description="Id of the document.")
     text: Text = Field(description="Whole text of the document.")
     title: Text | None = Field(default=None, description="Title of the document.")
-    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
         default=None, description="Name of the document's collection, such as a repository."
     )

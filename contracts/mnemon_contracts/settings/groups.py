@@ -138,9 +138,9 @@ class Dedupe(Settings):
     )
     require_similarity: bool = Field(
         default=False,
-        description="Replace an old value with a new value only if the similarity of both facts is "
-        "also above the lower of `update_threshold` and `duplicate_threshold`. If off, or without an "
-        "embedding model, an update that alignment finds needs no similarity.",
+        description="Require a similarity above the lower of `update_threshold` and `duplicate_threshold` "
+        "for an update that alignment finds. If off, or without an embedding model, alignment alone "
+        "decides.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",

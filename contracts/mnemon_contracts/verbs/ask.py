@@ -308,7 +308,8 @@ class StatusReplyV1(Reply):
         default=0, description="Last position of the log; events after `seen_seq` are not reflected yet."
     )
     rejected: tuple[RejectedEvent, ...] = Field(
-        default=(), description="The user's latest rejected events, newest first; at most ten."
+        default=(),
+        description="The user's latest events that became dead letters, newest first; at most ten.",
     )
     outcome: EventOutcome | None = Field(
         default=None, description="Outcome of the event at `event_seq`, if the request has one."

@@ -113,7 +113,7 @@ class DocumentPassage(Contract):
     """Place of a hit in a document."""
 
     title: Text | None = Field(default=None, description="Title of the document.")
-    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
         default=None, description="Name of the document's collection, such as a repository."
     )
@@ -290,7 +290,7 @@ class DocumentInfo(Contract):
 
     document_id: Identifier = Field(description="Id of the document.")
     title: Text | None = Field(default=None, description="Title of the document.")
-    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
         default=None, description="Name of the document's collection, such as a repository."
     )
@@ -490,7 +490,7 @@ class DocumentV1(Contract):
     )
     title: Text | None = Field(default=None, description="Title of the document.")
     text: Text | None = Field(default=None, description="Whole text of the document, for `add`.")
-    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
         default=None,
         description="For `add`: collection of the document, such as a repository. Every reply lists only "
@@ -503,7 +503,7 @@ class DocumentV1(Contract):
     )
     origin: Origin | None = Field(
         default=None,
-        description="For `add`: kind of the indexed folder, if the document is a file of a folder.",
+        description="For `add` of a file: whether its collection is a plain `folder` or a `repository`.",
     )
     limit: int = Field(
         default=1000, ge=0, le=1000, description="Maximum number of documents that one reply lists; 0: none."

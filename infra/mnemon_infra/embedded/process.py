@@ -118,7 +118,7 @@ class ServerProcess(ABC):
             RuntimeError: the server was not started.
         """
         if self._process is None:
-            raise RuntimeError(f"{self.name} was not started")
+            raise RuntimeError(f"{self.name} was not started: call `start` first")
         return await self._process.wait()
 
     def ask_to_end(self) -> None:

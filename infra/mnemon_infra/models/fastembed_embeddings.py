@@ -90,6 +90,6 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
         return FastEmbed(name, package.TextEmbedding(model_name=name))
     except Exception as error:  # errors of the download: of requests, huggingface or fastembed itself
         raise EmbeddingUnavailable(
-            f"fastembed cannot load {name}: {error}. Check the network, over which the model is downloaded, "
-            "and the disk"
+            f"fastembed cannot load {name}: {error}. Check the free disk space, and the "
+            "network, because the model is downloaded"
         ) from error

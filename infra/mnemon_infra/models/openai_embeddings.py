@@ -148,7 +148,7 @@ class _EmbeddingEndpoint:
             case _ if status < 500:
                 return self.build_refusal(
                     f"refuses requests to model {self._model} (HTTP {status}): check "
-                    "MNEMON_EMBEDDING_URL, the account at the provider, and its access to the model"
+                    "MNEMON_EMBEDDING_URL, the account at the provider, and the account's access to the model"
                 )
             case _:
                 return EmbeddingUnavailable(describe_failure(self._at, status))

@@ -42,7 +42,7 @@ async def _upload_document(
     caller: CallerOfRequest,
     memory: Memory,
     title: Annotated[str | None, Query(description="Title of the document.")] = None,
-    source: Annotated[str | None, Query(description="Source of the document: a path or an address.")] = None,
+    source: Annotated[str | None, Query(description="Source of the document: a path or a URL.")] = None,
     collection: Annotated[
         str | None, Query(description="Collection of the document, such as a repository.")
     ] = None,

@@ -444,7 +444,8 @@ class TenantMove:
             different = await self._compare_rows(copy, sorted(users), up_to)
             if different and time.monotonic() > end:
                 raise MoveDiffers(
-                    f"the rows of {len(different):,} users of {self._tenant} differ; the first: "
+                    f"the rows of {len(different):,} users of {self._tenant} differ between the deployments; "
+                    "the first difference: "
                     f"{next(iter(different.values()))}. Run the same command again; if the command "
                     "fails again, report the difference to the developers of mnemon"
                 )

@@ -286,7 +286,7 @@ export interface DocumentInfo {
    */
   title?: string;
   /**
-   * Source of the document: a path or an address.
+   * Source of the document: a path or a URL.
    */
   source?: string;
   /**
@@ -323,7 +323,7 @@ export interface DocumentV1 {
    */
   text?: string | null;
   /**
-   * Source of the document: a path or an address.
+   * Source of the document: a path or a URL.
    */
   source?: string | null;
   /**
@@ -335,7 +335,7 @@ export interface DocumentV1 {
    */
   min_seq?: number | null;
   /**
-   * For `add`: kind of the indexed folder, if the document is a file of a folder.
+   * For `add` of a file: whether its collection is a plain `folder` or a `repository`.
    */
   origin?: ("folder" | "repository") | null;
   /**
@@ -665,7 +665,7 @@ export interface DocumentText {
    */
   title?: string;
   /**
-   * Source of the document: a path or an address.
+   * Source of the document: a path or a URL.
    */
   source?: string;
   /**
@@ -1051,7 +1051,7 @@ export interface DocumentPassage {
    */
   title?: string;
   /**
-   * Source of the document: a path or an address.
+   * Source of the document: a path or a URL.
    */
   source?: string;
   /**
@@ -1259,7 +1259,7 @@ export interface StatusReplyV1 {
    */
   log_seq: number;
   /**
-   * The user's latest rejected events, newest first; at most ten.
+   * The user's latest events that became dead letters, newest first; at most ten.
    */
   rejected: RejectedEvent[];
   /**
@@ -1684,7 +1684,7 @@ export interface DocumentAddedV1 {
    */
   title?: string | null;
   /**
-   * Source of the document: a path or an address.
+   * Source of the document: a path or a URL.
    */
   source?: string | null;
   /**

@@ -138,8 +138,8 @@ def test_parse_raises_nothing_but_invalid_subject(subject: str) -> None:
     [
         ("", "must not be empty"),
         ("a\0b", r"U\+0000"),
-        ("x" * 256, "at most 255 bytes; this one has 256"),
-        ("Ж" * 128, "at most 255 bytes; this one has 256"),
+        ("x" * 256, "has 256 bytes, and the limit is 255"),
+        ("Ж" * 128, "has 256 bytes, and the limit is 255"),
         ("a\ud800", "lone surrogate"),
     ],
 )

@@ -806,7 +806,7 @@ class _PairComparison:
         return is_other and (is_head_shared or not self.new.has_head)
 
     def _has_kept_value(self) -> bool:
-        """Return whether the value after the change in the newer fact is already in the older fact."""
+        """Return whether the older fact already has the value to which the newer fact reports a change."""
         kinds = (TermKind.NAME, TermKind.NUMBER, TermKind.DATE)
         is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
         last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]

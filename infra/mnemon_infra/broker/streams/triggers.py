@@ -92,7 +92,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
     try:
         return [_parse_owner(named) for named in json.loads(body)["users"]]
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidBody("users", "expected a list of [tenant, user], each an id") from error
+        raise InvalidBody("users", "expected a list of pairs [tenant, user] of valid ids") from error
 
 
 def build_given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
@@ -113,7 +113,9 @@ def decode_given_up(body: bytes) -> GivenUp:
         window = msgspec.json.decode(body, type=GivenUp)
         encode_token(window.conversation)
     except (msgspec.DecodeError, InvalidId) as error:
-        raise InvalidBody("window", "expected conversation, from_seq and to_seq") from error
+        raise InvalidBody(
+            "window", "expected an object with `conversation`, `from_seq` and `to_seq`"
+        ) from error
     return window
 
 

@@ -125,7 +125,7 @@ def _open_provider(
             rules = build_offline_model()
             if model not in (None, rules.model):
                 raise ModelNotConfigured(
-                    f"the provider offline has no model {model}: set the model to {rules.model}, or unset "
+                    f"the provider `offline` has no model {model}: set the model to {rules.model}, or unset "
                     "the model"
                 )
             return nullcontext(rules)

@@ -62,7 +62,8 @@ def _parse_place(after: str) -> tuple[int, int, int]:
     named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
     if named is None:
         raise InvalidBody(
-            "after", "the value is not the `next` of a reply to `read`; give that value, or omit `after`"
+            "after",
+            "the value is not the `next` of a reply to `read`; give the `next` of a reply, or omit `after`",
         )
     tier, importance, seq = named.groups()
     return int(tier), int(importance), int(seq)

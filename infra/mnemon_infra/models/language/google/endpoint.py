@@ -147,7 +147,7 @@ class GoogleEndpoint:
             case _ if status < 500:
                 return ModelRefused(
                     f"{self._at} refuses requests to model {self.model} (HTTP {status}): check "
-                    "MNEMON_GOOGLE_URL, the account at the provider, and its access to the model"
+                    "MNEMON_GOOGLE_URL, the account at the provider, and the account's access to the model"
                 )
             case _:
                 return ModelUnavailable(describe_failure(self._at, status))

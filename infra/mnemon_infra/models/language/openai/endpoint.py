@@ -222,7 +222,7 @@ class OpenAIEndpoint:
             case _ if status < 500:
                 return ModelRefused(
                     f"{self.at} refuses requests to model {self.model} (HTTP {status}): check "
-                    "MNEMON_MODEL_URL, the account at the provider, and its access to the model"
+                    "MNEMON_MODEL_URL, the account at the provider, and the account's access to the model"
                 )
             case _:
                 return ModelUnavailable(describe_failure(self.at, status), wait)
