@@ -361,9 +361,9 @@ class FactChanges(Contract):
     )
     expires_at: MomentOrDay | None = Field(
         default=None,
-        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the "
-        "tier `working`, a new text sets the date that it names; a new text that names none removes a date "
-        "that the former text names; otherwise the date stays. A new tier changes the date, see `tier`.",
+        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent, the "
+        "time stays, except: in the tier `working`, a new text that names a date sets the time; a new text "
+        "without a date removes the time that the former text names. A new tier may change it, see `tier`.",
     )
 
 

@@ -140,7 +140,7 @@ async def record_batch(
         consumer: name of the durable.
         deliveries: a batch.
         ends: outcome of each delivery, in the words of `mnemon_infra.telemetry.metrics`.
-        begun: begin of the batch, in seconds since 1970.
+        begun: start of the batch, in seconds since 1970.
         ended: end of the batch, in seconds since 1970.
     """
     for place, (delivery, end) in enumerate(zip(deliveries, ends, strict=True)):

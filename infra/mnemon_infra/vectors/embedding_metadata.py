@@ -59,10 +59,10 @@ class EmbeddingMetadata(BaseModel):
             )
         if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(
-                f"{place} were made by {recorded}, and the settings name {self}: "
-                "run `mnemon reindex` (with --data DIR for the stack of a folder). "
-                "Or set the former model again, while `mnemon up --only persist` or `mnemon run persist` "
-                f"runs: mnemon settings set {recorded.settings_arguments}"
+                f"{place} were made by {recorded}, and the settings name {self}. "
+                "Run `mnemon reindex` (with --data DIR for the stack of a folder). Or keep these vectors: "
+                "start `mnemon up --only persist` or `mnemon run persist`, then run "
+                f"`mnemon settings set {recorded.settings_arguments}`"
             )
         if recorded.terms != self.terms:
             log.warning(

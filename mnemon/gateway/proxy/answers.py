@@ -35,7 +35,7 @@ class AnswerBuilder(Protocol):
         """Add the data of an event."""
 
     def build_answer(self) -> Answer:
-        """Return the answer; it has a message only if the model has ended it."""
+        """Return the answer. Its message is None unless the model finished the message."""
 
 
 class EventStream:

@@ -121,7 +121,7 @@ async def open_former_generation(
                 place.deployment
             ) and await is_embedder_running(place):
                 raise RebuildBlocked(
-                    "mnemon is running with another embedding model than that of the former vectors",
+                    "mnemon is running with a different embedding model from that of the former vectors",
                     "Stop mnemon, then run: mnemon rebuild --back, with --data DIR for the stack of a folder",
                 )
             await generation_repository.drop_schema(place.database, to.database_schema)

@@ -634,7 +634,7 @@ class _PairComparison:
         )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact gives up a thing whose amount or place the older fact tells."""
+        """Return whether the newer fact says that a habit or a possession of the older fact has ended."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))

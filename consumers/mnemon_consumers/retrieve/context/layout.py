@@ -60,7 +60,7 @@ class ContextLayout(Protocol):
 
     @property
     def current_time(self) -> Frame:
-        """Return the frame of the current date and time."""
+        """Return the text before and after the current date and time."""
         ...
 
     def render(self, context: Context) -> Rendered:

@@ -1,4 +1,4 @@
-"""Log of a user: appends the events of requests, and reads rejected events."""
+"""Events of a user in the log: append those of requests, and read those that became dead letters."""
 
 from uuid import uuid4
 

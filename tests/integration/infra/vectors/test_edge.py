@@ -108,7 +108,7 @@ async def test_vectors_of_another_model_are_not_mixed(
     model, dimension = other
     provider, name = MODEL.split("/")
     back = f"embedding.provider={provider} embedding.model={name}"
-    said = rf"{MODEL} \({DIMENSION} dimensions\).*{model}.*`mnemon reindex`.* former model.*{back}"
+    said = rf"{MODEL} \({DIMENSION} dimensions\).*{model}.*`mnemon reindex`.* keep these vectors.*{back}"
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, [point("a")])
         with pytest.raises(VectorsOutdated, match=said):
