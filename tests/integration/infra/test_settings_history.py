@@ -62,7 +62,7 @@ async def test_rollback_to_missing_revision_is_refused(connection: Client) -> No
     deletion = (await read_history(connection))[-1].revision
     for revision in (other, deletion, 99, 2**62, 2**70):
         with pytest.raises(
-            NoSuchRevision, match=rf"revision {revision} is not kept .* mnemon settings history$"
+            NoSuchRevision, match=rf"revision {revision} of .* is not stored.* mnemon settings history$"
         ):
             await roll_back_settings(connection, revision)
     with pytest.raises(NoSuchRevision, match=r"mnemon settings history --tenant acme$"):
