@@ -191,7 +191,7 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
         raise RuntimeError(
             f"context of {length} messages for {query!r} has an error or lacks parts: "
-            f"{message.data.decode()}. Run the bench again while nothing else runs on this machine"
+            f"{message.data.decode()}. If `degraded` names parts, run the bench again on an idle machine"
         )
     return milliseconds, reply
 

@@ -155,7 +155,7 @@ async def _measure_tokens(connection: Client, seq: int) -> int:
     reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
         raise RuntimeError(
-            f"context at log position {seq} has an error or lacks parts: {message.data.decode()}. Run the "
-            "bench again while nothing else runs on this machine"
+            f"context at log position {seq} has an error or lacks parts: {message.data.decode()}. If "
+            "`degraded` names parts, run the bench again on an idle machine"
         )
     return reply.tokens

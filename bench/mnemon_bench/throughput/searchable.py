@@ -37,6 +37,9 @@ MANY = 100
 SEARCH_TIMEOUT = 60.0
 """Maximum duration of a measurement, from the first publish until the last message is found, in seconds."""
 
+IDLE_TIMEOUT = 120.0
+"""Maximum wait before a round until no consumer has deliveries left, in seconds."""
+
 
 async def run(
     deployment: Deployment,
@@ -61,7 +64,9 @@ async def run(
 
     Raises:
         RuntimeError: a search fails, or does not find a message by its unique word.
-        TimeoutError: the last message was not found within `SEARCH_TIMEOUT`.
+        TimeoutError: the last message was not found within `SEARCH_TIMEOUT`, or consumers still had
+            deliveries after `IDLE_TIMEOUT`.
+        BackgroundFailed: the consumers of the second process did not start.
     """
     mnemon, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
@@ -125,13 +130,20 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
 
 
 async def _wait_until_idle(connection: Client) -> None:
-    """Wait until no consumer has work left: conversations of the last round are compacted after it."""
+    """Wait until no consumer has deliveries left: conversations of the last round are compacted after it.
+
+    Raises:
+        TimeoutError: a consumer still has deliveries after `IDLE_TIMEOUT` seconds.
+    """
     stream_context = connection.jetstream()
-    while True:
-        infos = [*await stream_context.consumers_info(LOG), *await stream_context.consumers_info(WORK)]
-        if not any(info.num_pending or info.num_ack_pending for info in infos):
-            return
-        await asyncio.sleep(0.1)
+    idle_readings = 0
+    async with asyncio.timeout(IDLE_TIMEOUT):
+        # One reading of two streams can miss a delivery that leads from one to the other.
+        while idle_readings < 2:
+            infos = [*await stream_context.consumers_info(LOG), *await stream_context.consumers_info(WORK)]
+            is_idle = not any(info.num_pending or info.num_ack_pending for info in infos)
+            idle_readings = idle_readings + 1 if is_idle else 0
+            await asyncio.sleep(0.1)
 
 
 async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:

@@ -61,7 +61,7 @@ def _select_evictions(
 ) -> list[Eviction]:
     """Return the facts to evict so that each limit leaves `reserved` places free.
 
-    From a full tier, facts of low importance are evicted first, then normal ones, then facts of high
+    From a full tier, facts of low importance are evicted first, then those of normal and of high
     importance. Within a level of importance, the fact that expires first is evicted first in the tier
     `working`; in other tiers, the fact that was unchanged for the longest time. For the user's limit, facts
     of the tier `archive` are evicted first, then `working`, then `profile`, within each tier in the same

@@ -295,7 +295,7 @@ class DocumentAddedV1(Event):
     metadata: JsonObject | None = Field(default=None, description="Arbitrary data of the sender.")
     origin: Origin | None = Field(
         default=None,
-        description="Kind of the indexed folder, if the document is a file of a folder.",
+        description="For a file of an indexed folder: whether that is a plain folder or a repository.",
     )
     digest: Text | None = Field(
         default=None,

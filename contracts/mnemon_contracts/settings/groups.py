@@ -139,8 +139,8 @@ class Dedupe(Settings):
     require_similarity: bool = Field(
         default=False,
         description="Require a similarity above the lower of `update_threshold` and `duplicate_threshold` "
-        "for an update that alignment finds. If off, or without an embedding model, alignment alone "
-        "decides.",
+        "for an update that alignment finds. If off, or without an embedding model, such an update "
+        "needs no similarity.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
@@ -414,8 +414,9 @@ class ContextSettings(Settings):
     )
     fact_types: bool = Field(
         default=True,
-        description="Show the kind of each fact, such as `- [preference] Likes tea`, and the sentence `No "
-        "saved information.` if a context has only messages. If off, only the format `markdown` shows both.",
+        description="Show the kind of each fact, such as `- [preference] Likes tea`, and a sentence such as "
+        "`No saved information.` if a context has only messages. If off, only the format `markdown` shows "
+        "both.",
     )
     current_time: bool = Field(
         default=False,

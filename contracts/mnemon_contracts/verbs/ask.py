@@ -309,7 +309,7 @@ class StatusReplyV1(Reply):
     )
     rejected: tuple[RejectedEvent, ...] = Field(
         default=(),
-        description="The user's latest events that became dead letters, newest first; at most ten.",
+        description="The user's latest events that `persist` rejected, newest first; at most ten.",
     )
     outcome: EventOutcome | None = Field(
         default=None, description="Outcome of the event at `event_seq`, if the request has one."

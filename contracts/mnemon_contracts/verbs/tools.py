@@ -296,7 +296,7 @@ class DocumentInfo(Contract):
     )
     origin: Origin | None = Field(
         default=None,
-        description="Kind of the indexed folder, if the document is a file of a folder.",
+        description="For a file of an indexed folder: whether that is a plain folder or a repository.",
     )
     digest: Text | None = Field(
         default=None, description="SHA-256 of the text in UTF-8, in hexadecimal; older documents have none."
@@ -362,8 +362,9 @@ class FactChanges(Contract):
     expires_at: MomentOrDay | None = Field(
         default=None,
         description="Time from which the fact is not shown; a bare date is midnight UTC. If absent, the "
-        "time stays, except: in the tier `working`, a new text that names a date sets the time; a new text "
-        "without a date removes the time that the former text names. A new tier may change it, see `tier`.",
+        "time stays, except: a new text removes it if the former text names an end, such as `until Friday`; "
+        "and in the tier `working`, a new text that names an end sets it. A new tier may change the time; "
+        "see `tier`.",
     )
 
 
@@ -503,7 +504,8 @@ class DocumentV1(Contract):
     )
     origin: Origin | None = Field(
         default=None,
-        description="For `add` of a file: whether its collection is a plain `folder` or a `repository`.",
+        description="For `add` of a file of an indexed folder: whether that is a plain folder or a "
+        "repository.",
     )
     limit: int = Field(
         default=1000, ge=0, le=1000, description="Maximum number of documents that one reply lists; 0: none."

@@ -183,8 +183,8 @@ class Lookup:
     """A query that runs for many sets of parameters in one round trip.
 
     The query is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer
-    than finding a user's rows: in a batch of 64 users, each user takes a quarter of the time of a
-    separate query.
+    than finding a user's rows: in a batch of 64 users, each user takes a quarter of the time of a separate
+    query.
     """
 
     def __init__(self, clause: Select[Any]) -> None:

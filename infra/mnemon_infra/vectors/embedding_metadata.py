@@ -61,7 +61,7 @@ class EmbeddingMetadata(BaseModel):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}. "
                 "Run `mnemon reindex` (with --data DIR for the stack of a folder). Or keep these vectors: "
-                "start `mnemon up --only persist` or `mnemon run persist`, then run "
+                "while `mnemon up --only persist` or `mnemon run persist` runs, run in another terminal "
                 f"`mnemon settings set {recorded.settings_arguments}`"
             )
         if recorded.terms != self.terms:

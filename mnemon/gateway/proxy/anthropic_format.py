@@ -94,7 +94,7 @@ class MessageBuilder:
             self._has_ended = True
 
     def build_answer(self) -> Answer:
-        """Return the answer; it has a message only if the model has ended it."""
+        """Return the answer. Its message is None unless the model finished the message."""
         answer = self._answer._replace(tokens=_parse_usage(self._usage))
         if not self._has_ended:
             return answer

@@ -294,7 +294,7 @@ export interface DocumentInfo {
    */
   collection?: string;
   /**
-   * Kind of the indexed folder, if the document is a file of a folder.
+   * For a file of an indexed folder: whether that is a plain folder or a repository.
    */
   origin?: "folder" | "repository";
   /**
@@ -335,7 +335,7 @@ export interface DocumentV1 {
    */
   min_seq?: number | null;
   /**
-   * For `add` of a file: whether its collection is a plain `folder` or a `repository`.
+   * For `add` of a file of an indexed folder: whether that is a plain folder or a repository.
    */
   origin?: ("folder" | "repository") | null;
   /**
@@ -673,7 +673,7 @@ export interface DocumentText {
    */
   collection?: string;
   /**
-   * Kind of the indexed folder, if the document is a file of a folder.
+   * For a file of an indexed folder: whether that is a plain folder or a repository.
    */
   origin?: "folder" | "repository";
   /**
@@ -1259,7 +1259,7 @@ export interface StatusReplyV1 {
    */
   log_seq: number;
   /**
-   * The user's latest events that became dead letters, newest first; at most ten.
+   * The user's latest events that `persist` rejected, newest first; at most ten.
    */
   rejected: RejectedEvent[];
   /**
@@ -1439,7 +1439,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: in the tier `working`, a new text that names a date sets the time; a new text without a date removes the time that the former text names. A new tier may change it, see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: a new text removes it if the former text names an end, such as `until Friday`; and in the tier `working`, a new text that names an end sets it. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1500,7 +1500,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: in the tier `working`, a new text that names a date sets the time; a new text without a date removes the time that the former text names. A new tier may change it, see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: a new text removes it if the former text names an end, such as `until Friday`; and in the tier `working`, a new text that names an end sets it. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1698,7 +1698,7 @@ export interface DocumentAddedV1 {
     [k: string]: JsonValue;
   } | null;
   /**
-   * Kind of the indexed folder, if the document is a file of a folder.
+   * For a file of an indexed folder: whether that is a plain folder or a repository.
    */
   origin?: ("folder" | "repository") | null;
   /**

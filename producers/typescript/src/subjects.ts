@@ -17,8 +17,8 @@ const utf8 = new TextEncoder();
 
 /** Returns why a text cannot be stored; undefined if it can. */
 export function findUnstorable(text: string): string | undefined {
-  if (text.includes("\0")) return "must not contain U+0000, which PostgreSQL cannot store";
-  if (LONE_SURROGATE.test(text)) return "must be valid Unicode, and contains a lone surrogate";
+  if (text.includes("\0")) return "contains U+0000, which PostgreSQL cannot store; remove the character";
+  if (LONE_SURROGATE.test(text)) return "contains a lone surrogate, which is not valid Unicode; remove the character";
   return undefined;
 }
 
@@ -33,7 +33,7 @@ export function checkId(field: string, id: unknown): asserts id is string {
   const problem = findUnstorable(id);
   if (problem) throw new InvalidId(field, problem);
   const size = utf8.encode(id).length;
-  if (size > ID_LIMIT) throw new InvalidId(field, `has ${size} bytes, and the limit is ${ID_LIMIT}`);
+  if (size > ID_LIMIT) throw new InvalidId(field, `has ${size} bytes, and the limit is ${ID_LIMIT}; use a shorter id`);
 }
 
 /** Encodes an id as one NATS token. Every id has exactly one spelling. */

@@ -1089,7 +1089,7 @@ def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Return whether a verb with content, such as "rented", is among terms without a counterpart."""
+    """Return whether `left` has a verb with content, such as "rented" where the other fact says "has"."""
     return any(
         term.kind is TermKind.WORD
         and not term.is_head

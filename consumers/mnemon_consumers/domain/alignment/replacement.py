@@ -374,7 +374,7 @@ class Replacement:
         return self._is_scheduled() and not self._has_label_or_year()
 
     def has_advanced(self) -> bool:
-        """Return whether the newer fact has a greater number: "уже в четвёртом классе", "started year 7"."""
+        """Return whether the newer fact says that a number has grown: "уже в 4 классе", "started year 7"."""
         is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
             self._is_next_to_listed(term, "positions") for term in self.values
         )

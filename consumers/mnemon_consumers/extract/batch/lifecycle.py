@@ -143,7 +143,7 @@ class BatchLifecycle:
         except ModelRefused as error:
             if model.batches is not None:
                 raise
-            # The provider has no batches: from now on its windows are requested one by one.
+            # The provider does not support batches: from now on its windows are requested one by one.
             await self._fail_batch(connection, batch, str(error))
 
     async def _check_progress(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:

@@ -325,7 +325,7 @@ def require_batches(model: LanguageModel) -> BatchApi:
     """Return the batch interface of a model.
 
     Raises:
-        ModelRefused: the provider has no batches.
+        ModelRefused: the provider does not support batches.
     """
     if model.batches is None:
         raise ModelRefused(

@@ -14,9 +14,9 @@ LONGEST_RESULT = 240
 def build_query(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
     """Return the query, or else the user's last message, followed by the newest results of the current task.
 
-    The newest result comes first; `task_results` has the oldest first. Results take at most half of
-    the maximum length, plus the room that the user's words leave in the other half. Return None if there is
-    no text.
+    The newest result comes first; `task_results` has the oldest first. Results take at most half of the
+    maximum length, plus the room that the user's words leave in the other half. Return None if there is no
+    text.
     """
     asked = fold_lines(query or "") or fold_lines(last_user_message or "")
     results: list[str] = []

@@ -1,4 +1,4 @@
-"""Events of a user in the log: append those of requests, and read those that became dead letters."""
+"""Events of a user in the log: append those of requests, and read those that `persist` rejected."""
 
 from uuid import uuid4
 

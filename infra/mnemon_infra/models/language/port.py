@@ -212,7 +212,7 @@ class LanguageModel(Protocol):
     Attributes:
         provider: the provider's name, such as `openai`.
         model: the provider's name of the model.
-        batches: the provider's batches; None if the provider has no batches.
+        batches: the provider's batches; None if the provider does not support batches.
     """
 
     @property

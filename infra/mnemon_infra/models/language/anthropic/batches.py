@@ -63,7 +63,7 @@ class AnthropicBatches:
 
         Raises:
             ModelUnavailable: Anthropic gives no usable answer; the batch may exist.
-            ModelRefused: Anthropic refuses the key or the batch, or the server has no batches.
+            ModelRefused: Anthropic refuses the key or the batch, or the server does not support batches.
         """
         capabilities = await self._endpoint.read_capabilities()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
@@ -161,7 +161,8 @@ class AnthropicBatches:
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has sent only {read} of {done} results: read the results again later"
+                f"{self._endpoint.at} has sent only {read} of {done} results: "
+                "repeat the request for results later"
             )
 
     async def cancel(self, provider_batch_id: str) -> None:
