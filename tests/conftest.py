@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from xdist import get_xdist_worker_id
 from xdist.scheduler import LoadFileScheduling
 
 from mnemon_consumers.app import run_consumers
@@ -29,7 +30,6 @@ from tests.support.servers.qdrant import drop_reserved, list_reserved
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
-CACHE = Path(__file__).parents[1] / ".pytest_cache"
 MEMORY_DISK = Path("/dev/shm")
 LEAST_FREE = 4 * 2**30
 WORKER_GROUPS = {
@@ -88,24 +88,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling 
 
 
 @contextmanager
-def _wait_for_turn() -> Iterator[None]:
+def _wait_for_turn(session: pytest.Session) -> Iterator[None]:
     """Let as many workers collect at once as there are processors; a run without workers does not wait.
 
     With empty caches, collection compiles 5,000 modules. Workers that collect later find their bytecode.
     """
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker is None:
+    worker = get_xdist_worker_id(session)
+    if worker == "master":
         yield
         return
     turn = int(worker.removeprefix("gw")) % (os.cpu_count() or 1)
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / f"collection-{turn}.lock").open("w") as lock:
+    with (session.config.cache.mkdir("collection") / f"{turn}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect without garbage collections, which take half of the time: everything imported stays.
 
     Afterwards, full collections are ten times rarer: at the usual threshold they took a twelfth of the time
@@ -113,7 +112,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """
     gc.disable()
     try:
-        with _wait_for_turn():
+        with _wait_for_turn(session):
             return (yield)
     finally:
         gc.freeze()

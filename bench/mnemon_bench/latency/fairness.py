@@ -10,7 +10,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.latency.foreground import measure_contexts, wait_for_projections
-from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workers.processes import spawn_all_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     generate_conversations,
@@ -19,8 +19,6 @@ from mnemon_bench.workloads.conversations import (
     publish_events,
 )
 from mnemon_bench.workloads.sentences import make_fact, make_question
-from mnemon_consumers.app import CONSUMERS, FOREGROUND
-from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
@@ -74,11 +72,9 @@ async def run(
     Raises:
         RuntimeError: a context has an error.
     """
-    background = [name for name in CONSUMERS if name not in FOREGROUND]
     async with (
         open_connection(deployment) as connection,
-        run_in_background(background, deployment),
-        spawn_consumers(list(FOREGROUND), deployment),
+        spawn_all_consumers(deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write_settings(connection, off)

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.measures.percentiles import compute_percentiles
 from mnemon_bench.provider_server.process import run_provider
-from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workers.processes import spawn_all_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     count_windows,
@@ -23,8 +23,6 @@ from mnemon_bench.workloads.conversations import (
     wait_for_windows,
 )
 from mnemon_bench.workloads.sentences import make_question
-from mnemon_consumers.app import CONSUMERS, FOREGROUND
-from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import build_ask_subject, build_event_filter
@@ -76,11 +74,9 @@ async def run(
     idle, busy = MeasuredContexts(), MeasuredContexts()
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
-        background = [name for name in CONSUMERS if name not in FOREGROUND]
         async with (
             open_connection(asking) as connection,
-            run_in_background(background, asking),
-            spawn_consumers(list(FOREGROUND), asking),
+            spawn_all_consumers(asking),
         ):
             await _set_extraction(connection, enabled=False)
             await wait_for_projections(

@@ -15,9 +15,7 @@ from mnemon_bench.provider_server.process import run_provider
 from mnemon_bench.soak.load import SoakLoad
 from mnemon_bench.soak.samples import Sample, take_sample
 from mnemon_bench.soak.trend import Trend, find_trends
-from mnemon_bench.workers.processes import spawn_consumers
-from mnemon_consumers.app import CONSUMERS, FOREGROUND
-from mnemon_consumers.background_process import run_in_background
+from mnemon_bench.workers.processes import spawn_all_consumers
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -71,9 +69,7 @@ async def run(
     async with AsyncExitStack() as ends:
         url = await ends.enter_async_context(run_provider("--seconds", str(MODEL_SECONDS)))
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
-        background = [name for name in CONSUMERS if name not in FOREGROUND]
-        await ends.enter_async_context(run_in_background(background, asking))
-        await ends.enter_async_context(spawn_consumers(list(FOREGROUND), asking))
+        await ends.enter_async_context(spawn_all_consumers(asking))
         connection = await connect_deployment(deployment, name="soak")
         ends.push_async_callback(connection.close)
         database = await ends.enter_async_context(Database(deployment, name="soak"))

@@ -12,11 +12,9 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.measures.percentiles import compute_median_ratio
-from mnemon_bench.workers.processes import MemoryPeak, open_empty_vectors, run_module, spawn_consumers
+from mnemon_bench.workers.processes import MemoryPeak, open_empty_vectors, run_module, spawn_all_consumers
 from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
-from mnemon_consumers.app import CONSUMERS, FOREGROUND
-from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_ask_subject
@@ -72,9 +70,7 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect_deployment(deployment, name="bench")
         ends.push_async_callback(connection.close)
-        background = [name for name in CONSUMERS if name not in FOREGROUND]
-        await ends.enter_async_context(run_in_background(background, deployment))
-        peak = MemoryPeak(await ends.enter_async_context(spawn_consumers(list(FOREGROUND), deployment)))
+        peak = MemoryPeak(await ends.enter_async_context(spawn_all_consumers(deployment)))
         await ends.enter_async_context(peak.watch_memory())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)

@@ -11,6 +11,8 @@ from uuid import uuid4
 
 import psutil
 
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
+from mnemon_consumers.background_process import run_in_background
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.vectors.engines import reset_vectors
@@ -65,6 +67,22 @@ async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> Async
         RuntimeError: the process ended before the consumers ran.
     """
     async with spawn_server("mnemon_bench.workers.consumers", deployment.to_json(), *names) as process:
+        yield process
+
+
+@asynccontextmanager
+async def spawn_all_consumers(deployment: Deployment) -> AsyncIterator[psutil.Process]:
+    """Run all consumers in two processes, as `mnemon up` does; yield the process that answers bots.
+
+    Raises:
+        BackgroundFailed: the consumers of the background process did not start.
+        RuntimeError: the process that answers bots ended before its consumers ran.
+    """
+    background = [name for name in CONSUMERS if name not in FOREGROUND]
+    async with (
+        run_in_background(background, deployment),
+        spawn_consumers(list(FOREGROUND), deployment) as process,
+    ):
         yield process
 
 
