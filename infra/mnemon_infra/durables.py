@@ -18,8 +18,8 @@ GRACEFUL_TIMEOUT: Final = 15.0
 ACK_WAIT: Final = 20.0
 """Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
 
-MODEL_WAIT: Final = 180.0
-"""Seconds of `ack_wait` for consumers that ask a language model: three attempts at the default timeout."""
+MODEL_SECONDS: Final = 180.0
+"""Maximum seconds for a batch that asks a language model: three attempts at the default timeout."""
 
 MAINTAIN: Final = "work.maintain"
 """Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
@@ -62,7 +62,10 @@ class DurableConsumer:
         batches: batch policy of a process; a function if the deployment determines the policy.
         filters: subjects that the consumer reads; empty for the whole stream, which is twice as fast as a
             filter.
-        ack_wait: seconds after which the server redelivers an unacknowledged message.
+        ack_wait: seconds without a sign of the process after which the server redelivers an unacknowledged
+            message.
+        handling_seconds: maximum seconds for which a process may handle a batch. If longer than `ack_wait`,
+            the process tells the server meanwhile that the batch is in progress.
         max_ack_pending: maximum number of unacknowledged messages; None takes the server's default.
     """
 
@@ -72,6 +75,7 @@ class DurableConsumer:
     batches: BatchPolicy | Callable[[Deployment], BatchPolicy]
     filters: tuple[str, ...] = ()
     ack_wait: float = ACK_WAIT
+    handling_seconds: float = ACK_WAIT
     max_ack_pending: int | None = None
 
     @property
@@ -157,7 +161,7 @@ _DURABLES = (
         "Writes summaries of conversations",
         _build_compact_policy,
         filters=("work.compact.*.*.*",),
-        ack_wait=MODEL_WAIT,
+        handling_seconds=MODEL_SECONDS,
         max_ack_pending=DEFERRING,
     ),
     DurableConsumer(
@@ -173,7 +177,7 @@ _DURABLES = (
         "Extracts facts from conversations that are idle",
         _build_extract_policy,
         filters=("work.extract.*.*",),
-        ack_wait=MODEL_WAIT,
+        handling_seconds=MODEL_SECONDS,
     ),
     DurableConsumer(
         "extract-batches",
@@ -181,7 +185,7 @@ _DURABLES = (
         "Submits batches, and fetches their results",
         BatchPolicy(10, linger=0.05),
         filters=(f"{BATCHES}.>",),
-        ack_wait=MODEL_WAIT,
+        handling_seconds=MODEL_SECONDS,
     ),
 )
 

@@ -40,7 +40,7 @@ def test_the_server_is_told_what_is_declared(durable: DurableConsumer) -> None:
 def test_a_batch_ends_before_the_server_delivers_it_again(durable: DurableConsumer) -> None:
     policy = durable.get_batch_policy(DEPLOYMENT)
     assert min(policy) > 0
-    assert STATEMENT_TIMEOUT < GRACEFUL_TIMEOUT < ACK_WAIT <= durable.ack_wait
+    assert STATEMENT_TIMEOUT < GRACEFUL_TIMEOUT < ACK_WAIT == durable.ack_wait <= durable.handling_seconds
 
 
 def test_the_docs_list_every_durable() -> None:

@@ -1,9 +1,12 @@
 """Processing of a durable's batches: handling, settling, counting and tracing."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -22,6 +25,9 @@ HandleBatch = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]
 
 FAILURE_SECONDS: Final = 60.0
 """Seconds for which every batch of a durable fails before the durable counts as failing."""
+
+REPORTS_PER_WAIT: Final = 3
+"""Number of progress reports per `ack_wait`, so that the loss of one is harmless."""
 
 _failing_since: dict[str, float] = {}
 
@@ -48,19 +54,24 @@ class BatchProcessor:
 
     def __init__(self, durable: DurableConsumer, handle: HandleBatch, dead_limit: int) -> None:
         self._name = durable.name
+        self._durable = durable
         self._handle = handle
         self._dead_limit = DeadLimit(durable.stream, durable.name, dead_limit)
         metrics.start_counts(durable.name)
 
     async def process(self, connection: Client, messages: Sequence[Msg]) -> None:
-        """Handle a batch, and report the outcome of each message to the server."""
+        """Handle a batch, and report the outcome of each message to the server.
+
+        The server redelivers no message of the batch before the durable's `handling_seconds` are over.
+        """
         deliveries = [Delivery.from_message(each) for each in messages]
         # Every log line of this batch names the consumer.
         structlog.contextvars.bind_contextvars(consumer=self._name)
         await yield_to_requests()
         begun, at = time.perf_counter(), time.time()
         try:
-            outcomes = await self._handle(deliveries)
+            async with self._keep_in_progress(messages):
+                outcomes = await self._handle(deliveries)
             _failing_since.pop(self._name, None)
         except Exception:
             _failing_since.setdefault(self._name, time.monotonic())
@@ -79,6 +90,27 @@ class BatchProcessor:
         if tracing.is_tracing_on():
             ended = [name_outcome(outcome) for outcome in outcomes]
             await tracing.record_batch(self._name, deliveries, ended, at, at + seconds)
+
+    @asynccontextmanager
+    async def _keep_in_progress(self, messages: Sequence[Msg]) -> AsyncIterator[None]:
+        """Tell the server during the block that the messages are in progress, if the durable allows it."""
+        if self._durable.handling_seconds <= self._durable.ack_wait:
+            yield
+            return
+        reports = asyncio.create_task(self._report_progress(messages))
+        try:
+            yield
+        finally:
+            reports.cancel()
+
+    async def _report_progress(self, messages: Sequence[Msg]) -> None:
+        interval = self._durable.ack_wait / REPORTS_PER_WAIT
+        extension = self._durable.handling_seconds - self._durable.ack_wait
+        for _ in range(int(extension / interval)):
+            await asyncio.sleep(interval)
+            for message in messages:
+                with suppress(nats.errors.Error):  # a lost report is made up for by the next one
+                    await message.in_progress()
 
     def _count_batch(
         self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float

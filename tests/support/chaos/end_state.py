@@ -19,8 +19,8 @@ from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
-SETTLING = 600.0
-"""Seconds until nothing changes any more: what a killed process had asked of a model comes back after 180."""
+SETTLING = 300.0
+"""Maximum seconds until nothing changes any more: the messages of a killed process come back after 20."""
 
 QUIET = 5.0
 """Seconds for which nothing happens: longer than a conversation rests before it is read."""
@@ -87,21 +87,26 @@ async def state(url: str, database: str, schema: str, tenant: str, users: Iterab
 async def settled_state(
     connection: Client, url: str, database: str, schema: str, tenant: str, users: list[str]
 ) -> State:
-    """The state once nothing changes it any more."""
-    known, since = -1, time.monotonic()
-    async with asyncio.timeout(SETTLING):
-        while True:
-            end = await _worked_off(connection)
-            if end is None or end != known:
-                known, since = -1 if end is None else end, time.monotonic()
-            elif time.monotonic() - since > QUIET:
-                with suppress(AskFailed):
-                    return await state(url, database, schema, tenant, users)
-            await asyncio.sleep(0.2)
+    """The state once nothing changes it any more.
+
+    Raises:
+        AssertionError: work is left after `SETTLING` seconds; names it.
+    """
+    begun = time.monotonic()
+    known, since = -1, begun
+    while True:
+        end, left = await _worked_off(connection)
+        if end is None or end != known:
+            known, since = -1 if end is None else end, time.monotonic()
+        elif time.monotonic() - since > QUIET:
+            with suppress(AskFailed):
+                return await state(url, database, schema, tenant, users)
+        assert time.monotonic() - begun < SETTLING, f"after {SETTLING} s there is work left: {left}"
+        await asyncio.sleep(0.2)
 
 
-async def _worked_off(connection: Client) -> int | None:
-    """Return the end of the log when no work is left; None before.
+async def _worked_off(connection: Client) -> tuple[int | None, str]:
+    """Return the end of the log when no work is left, None before; and the work that is left.
 
     The contents of the streams do not show it: a killed server has messages again that were acknowledged and
     removed, and delivers them to no consumer.
@@ -110,10 +115,14 @@ async def _worked_off(connection: Client) -> int | None:
     try:
         consumers = [each for stream in (LOG, WORK) for each in await stream_context.consumers_info(stream)]
         end = await read_log_end(stream_context)
-    except nats.errors.Error:
-        return None
-    waiting = any(each.num_pending or each.num_ack_pending for each in consumers if each.name not in PERIODIC)
-    return None if waiting else end
+    except nats.errors.Error as error:
+        return None, repr(error)
+    left = {
+        each.name: (each.num_pending, each.num_ack_pending)
+        for each in consumers
+        if each.name not in PERIODIC and (each.num_pending or each.num_ack_pending)
+    }
+    return None if left else end, f"messages not delivered and not acknowledged: {left}"
 
 
 def differences(one: State, other: State) -> list[str]:
