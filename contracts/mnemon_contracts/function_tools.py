@@ -68,7 +68,7 @@ class FunctionTool:
                 raise InvalidBody(name, f"is not an argument of {self.name}; its arguments: {known}")
         for name in self.required:
             if arguments.get(name) is None:
-                raise InvalidBody(name, f"is missing; {self.name} needs it")
+                raise InvalidBody(name, f"is missing; give this argument, which {self.name} needs")
         given = {name: value for name, value in arguments.items() if value is not None}
         return self.request.parse(json.dumps(given | dict(self.fixed)).encode())
 

@@ -51,8 +51,8 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
     )
     if key and not certificate:
         raise LoginUnusable(
-            f"{CERTIFICATE_KEY} names a private key without a certificate; set {CERTIFICATE} to the file "
-            f"with the certificate, or unset {CERTIFICATE_KEY}"
+            f"{CERTIFICATE_KEY} names a private key, but {CERTIFICATE} is not set; set {CERTIFICATE} to the "
+            f"file with the certificate, or unset {CERTIFICATE_KEY}"
         )
     if authority or certificate:
         options["tls"] = _create_tls_context(authority, certificate, key)

@@ -374,7 +374,10 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:
             return *_decode_owner(tenant, user), decode_token(conversation)
-    raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation>")
+    raise InvalidSubject(
+        f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation> or "
+        "work.<consumer>.<tenant>.<user>.<conversation>.<from_seq>"
+    )
 
 
 def _decode_owner(tenant: str, user: str) -> tuple[str, str]:

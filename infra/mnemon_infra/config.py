@@ -36,8 +36,9 @@ class Deployment(BaseSettings):
     log_key: SecretStr | None = Field(
         default=None,
         description="Key with which the embedded NATS server encrypts its streams, such as the output of "
-        "`openssl rand -base64 32`. The key of a folder cannot be added, changed or removed later; without "
-        "its key, the log cannot be read. Default: none, the streams are not encrypted.",
+        "`openssl rand -base64 32`. After the first start in a data folder, the key cannot be added, "
+        "changed or removed; without it, the log cannot be read. Default: none, the streams are not "
+        "encrypted.",
     )
     replicas: int = Field(
         default=1, description="Number of NATS servers that keep a copy of each stream: 1, 3 or 5."
@@ -135,7 +136,7 @@ class Deployment(BaseSettings):
         gt=0,
         le=60,
         description="Maximum time that the gateway's proxy waits for the context of a request, in seconds; "
-        "after it, the request is forwarded without memory. The same time limits the check of the API key: "
+        "after it, the request is forwarded without memory. The check of the API key has the same limit: "
         "a key that is not checked in time is refused with 503, unless the key was accepted in the last five "
         "minutes, or the request has a key of the provider.",
     )
@@ -201,7 +202,7 @@ class Deployment(BaseSettings):
         default=20,
         ge=1,
         le=5000,
-        description="Maximum wait of a batch of `persist` for more messages, in milliseconds.",
+        description="Maximum time for which a batch of `persist` waits for more messages, in milliseconds.",
     )
     persist_writers: int = Field(
         default=3, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
@@ -213,7 +214,7 @@ class Deployment(BaseSettings):
         default=20,
         ge=1,
         le=5000,
-        description="Maximum wait of a batch of `index` for more events, in milliseconds.",
+        description="Maximum time for which a batch of `index` waits for more events, in milliseconds.",
     )
     index_writers: int = Field(
         default=2, ge=1, le=16, description="Number of concurrent batches of an `index` process."
@@ -261,8 +262,8 @@ class Deployment(BaseSettings):
         default=None,
         min_length=16,
         description="Token for the login to the admin page, at least 16 characters. Default: the token "
-        "that is stored in the data folder; without a folder, a new one on each run, which `mnemon admin` "
-        "prints.",
+        "that is stored in the data folder; without a folder, a new token on each run, which "
+        "`mnemon admin` prints.",
     )
     metrics_port: int | None = Field(
         default=None,

@@ -46,7 +46,9 @@ class ServerConnections:
                 connection = await connect_deployment(self.deployment, name="mnemon-admin")
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:
-            raise BrokerUnreachable("the NATS server does not answer; mnemon retries until it answers")
+            raise BrokerUnreachable(
+                "the NATS server does not answer; mnemon retries until the server answers"
+            )
         return self._connection
 
     async def get_database(self) -> Database:

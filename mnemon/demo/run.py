@@ -51,7 +51,7 @@ class DemoProgress(Protocol):
     """Receives the progress of the demo."""
 
     def report_start(self, what: str, seconds: float) -> None:
-        """Report that servers or consumers answer, and the seconds of their start."""
+        """Report that servers or consumers answer, and the seconds that their start took."""
 
     def report_published(self, events: int, of: int) -> None:
         """Report the number of events that were sent, and the number of all events of the sample."""

@@ -1,1 +1,1 @@
-"""Plain loops that the benchmarks compare mnemon with."""
+"""Bare loops that the benchmarks compare mnemon with."""

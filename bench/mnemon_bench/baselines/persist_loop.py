@@ -1,4 +1,4 @@
-"""The plain loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
+"""The bare loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
 
 It fetches up to 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`,
 commits and acknowledges. It assigns no conversations, and has no watermarks, dead letters or notices. It

@@ -69,8 +69,9 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `tokens_<messages>`:
-        tokens of the largest context. `milliseconds` by number of messages.
+        `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `targets`: the limits
+        of these ratios. `tokens_<messages>`: tokens of the largest context. `milliseconds` by number of
+        messages.
 
     Raises:
         RuntimeError: a context fails, or lacks a section.

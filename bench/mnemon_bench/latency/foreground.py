@@ -66,7 +66,7 @@ async def run(
 
     Returns:
         `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle. `degraded_idle`
-        and `degraded_busy`: number of contexts that lack parts.
+        and `degraded_busy`: number of contexts that lack parts. `targets`: the limits of ratios and counts.
 
     Raises:
         RuntimeError: a context has an error, or extraction ended before the contexts were measured.

@@ -122,11 +122,11 @@ async def run(
 
 @asynccontextmanager
 async def _spawn_http(module: str, options: str = "") -> AsyncIterator[int]:
-    """Run a module that serves a listening socket, whose file descriptor is its argument; yield the port.
+    """Run a module with the file descriptor of a listening socket as its argument; yield the port.
 
     Args:
-        module: the module, which serves until it is terminated.
-        options: the first line of the standard input of the process.
+        module: the module, which serves the socket until it is terminated.
+        options: the first line that the module reads from its standard input.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         number = listening.fileno()

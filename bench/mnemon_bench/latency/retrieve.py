@@ -39,8 +39,10 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. In the
-        case `read`, every request misses the cache and queries the database. Times in ms, memory in bytes.
+        `ratios`: time of a verb divided by the time of the echo, by
+        `<verb>_<read|cached>_<callers>_<p50|p99>`. In the case `read`, every request misses the cache and
+        queries the database. `targets`: the limits of ratios. `milliseconds`: the times of the verbs and the
+        echo. `retrieve_resident_bytes`: the resident memory of `retrieve` in the cases `read` and `cached`.
 
     Raises:
         RuntimeError: a request fails.

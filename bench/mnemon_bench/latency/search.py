@@ -34,7 +34,7 @@ class Memories(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return a name such as `10000`, for one user, or `1000x100`."""
+        """Return a name: `10000` for one user with 10,000 facts, `1000x100` for 1,000 users with 100 each."""
         return f"{self.each}" if self.users == 1 else f"{self.users}x{self.each}"
 
 
@@ -65,8 +65,9 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `milliseconds` by the name of the tenant. `ratios` of the medians: `search_10000_to_400` and
-        `search_<name>_to_echo`. `load_seconds`: from the first publish until all facts can be found.
+        `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of
+        these ratios. `milliseconds` by the name of the tenant. `load_seconds`: from the first publish until
+        all facts can be found. `consumers_resident_bytes`: memory of the consumers after the searches.
 
     Raises:
         RuntimeError: a search fails, or finds nothing.

@@ -87,9 +87,10 @@ def relate_nothing(pair: ShownPair) -> str:
 
 
 def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
-    """Return JSON of the schema with the text's facts; without a schema, a sentence about the text.
+    """Return the text's facts as JSON, or a sentence about the text if the request does not ask for JSON.
 
-    A request for JSON without a schema gets JSON in the schema of `extract`.
+    The JSON has the request's schema, or the schema of `extract` if the request asks for JSON without a
+    schema.
 
     Args:
         question: the request to answer.

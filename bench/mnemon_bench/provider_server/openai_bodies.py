@@ -49,7 +49,7 @@ def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequ
 
 
 def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
-    """Return the body of OpenAI's response with an answer, which is not streamed."""
+    """Return the body of OpenAI's response with an answer, without streaming."""
     tokens = answered.tokens
     return {
         "id": f"chatcmpl-{uuid4().hex}",

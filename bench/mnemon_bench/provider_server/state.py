@@ -193,7 +193,10 @@ class ProviderState:
                 self._end_batch(batch, "cancelled")
 
     def list_results(self, batch: ProviderBatch) -> Sequence[AnsweredLine]:
-        """Return the lines with an answer, without those left out; every call returns the same lines."""
+        """Return the lines with an answer, except those with the damage `left out`.
+
+        Every call returns the same lines.
+        """
         with self.lock:
             if batch.results is None:
                 done = [

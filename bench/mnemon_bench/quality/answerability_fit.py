@@ -2,10 +2,10 @@
 
     uv run python -m mnemon_bench.quality.answerability_fit DATA [DATA ...] [--write]
 
-Each DATA is a file or a folder of conversations in the LoCoMo format. Two logistic regressions separate
-questions that the messages answer from questions that they do not answer. The one by topic learns from
-questions about other conversations of the same set; the one by speaker from adversarial questions, which ask
-one person about the words of another. Every data set has the same weight. Cross-validation leaves out one
+Each DATA is a file or a folder of conversations in the LoCoMo format. Two logistic regressions, `topic`
+and `speaker`, separate questions that the messages answer from questions that they do not answer. `topic`
+learns from questions about other conversations of the same set, `speaker` from adversarial questions, which
+ask one person about the words of another. Every data set has the same weight. Cross-validation leaves out one
 conversation at a time.
 """
 
@@ -228,7 +228,8 @@ def _list_weights(weights: AnswerabilityWeights) -> Iterator[str]:
 def main() -> None:
     """Fit the weights, and print figures for present, fitted and cross-validated weights."""
     parser = argparse.ArgumentParser(
-        description="Fit the weights of answerability, and print how well they judge questions."
+        description="Fit the weights of answerability, and print their effect on recall and on questions "
+        "without an answer."
     )
     parser.add_argument(
         "data",

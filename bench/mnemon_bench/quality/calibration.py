@@ -71,10 +71,12 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
     """Measure an embedder on the pairs that alignment leaves to similarity.
 
     Returns:
-        `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
-        F1, and as `precise` the lowest threshold from which precision is at least `PRECISION`, or None.
-        `recommended`: thresholds for `dedupe.update_threshold` and `dedupe.duplicate_threshold`. In each
-        language, they reach this precision or, if no threshold of the language does, no pair exceeds them.
+        `model`: the embedder's model. `pairs`: number of these pairs. `precision`: `PRECISION`.
+        `languages`: for each, and for `all`, the number of `pairs`; the `curve` of `same` or `update` against
+        `different`; `best_f1`, its point with the highest F1; and `precise`, its point at the lowest
+        threshold from which precision is at least `PRECISION`, or None.
+        `recommended`: thresholds for `dedupe.update_threshold` and `dedupe.duplicate_threshold`. Each has
+        this precision in every language; in a language without such a threshold, no pair exceeds it.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.

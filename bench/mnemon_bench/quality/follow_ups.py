@@ -71,9 +71,9 @@ def main() -> None:
         "data",
         type=Path,
         nargs="*",
-        help="Files, or folders of files, with conversations in the LoCoMo format. Each of their questions "
-        "is asked after an unrelated question. Default: none; only the follow-ups of the Russian "
-        "conversation are asked.",
+        help="Conversations in the LoCoMo format: files, or folders of JSON files. Each answerable "
+        "question is asked alone, and after an unrelated question. Default: none; only the follow-ups about "
+        "the Russian conversation that mnemon ships are asked.",
     )
     sets = [("follow-ups", load_dialogue(), load_follow_ups())]
     for path in parser.parse_args().data:

@@ -59,7 +59,7 @@ def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `recall_<language>` and `precision_<language>`, with targets of 0.95 each. `languages`: the
+        `ratios`: `recall_<language>` and `precision_<language>`. `targets`: 0.95 for each. `languages`: the
         counts. `missed`: secrets that are not refused. `refused`: harmless sentences that are refused, with
         the reason. `milliseconds`: time of one check, by percentile.
     """

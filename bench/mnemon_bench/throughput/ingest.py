@@ -1,4 +1,4 @@
-"""Messages per second that `persist` commits and acknowledges, compared with a plain loop."""
+"""Messages per second that `persist` commits and acknowledges, compared with a bare loop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ async def run(
     large: int = 100_000,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure persist and the plain loop, interleaved.
+    """Measure persist and the bare loop, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned.
@@ -37,17 +37,19 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `ingest` is the rate of persist over the plain loop's; `memory` is the resident memory of
-        persist after `large` messages over that after a tenth of them. Rates in messages/s, memory in bytes.
+        `ratios`: `ingest` is the rate of persist over the bare loop's; `memory` is the resident memory of
+        persist after `large` messages over that after a tenth of them. `targets`: the limits of these ratios.
+        `messages`: as given. `bare_per_second` and `persist_per_second`: messages/s of each round.
+        `persist_resident_bytes` by number of messages.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:
         await fill_log(connection, messages)
-        plain, mnemon = [], []
+        bare, mnemon = [], []
         for number in range(1, rounds + 1):
-            plain.append(messages / (await _measure_plain_loop(deployment, messages))["seconds"])
+            bare.append(messages / (await _measure_bare_loop(deployment, messages))["seconds"])
             mnemon.append(messages / (await _measure_mnemon(deployment, messages))["seconds"])
-            report(f"round {number} of {rounds}: plain {plain[-1]:,.0f}/s, persist {mnemon[-1]:,.0f}/s")
+            report(f"round {number} of {rounds}: bare {bare[-1]:,.0f}/s, persist {mnemon[-1]:,.0f}/s")
         small = (await _measure_mnemon(deployment, large // 10))["resident_bytes"]
         report(f"filling the log up to {large:,} messages")
         await fill_log(connection, large - messages, first=messages)
@@ -56,19 +58,19 @@ async def run(
         await connection.close()
     return {
         "ratios": {
-            "ingest": compute_median_ratio(mnemon, plain),
+            "ingest": compute_median_ratio(mnemon, bare),
             "memory": whole / small,
         },
         "targets": {"at_least": {"ingest": TARGET}, "at_most": {"memory": FLAT}},
         "messages": messages,
-        "plain_per_second": [round(rate) for rate in plain],
+        "bare_per_second": [round(rate) for rate in bare],
         "persist_per_second": [round(rate) for rate in mnemon],
         "persist_resident_bytes": {str(large // 10): small, str(large): whole},
     }
 
 
-async def _measure_plain_loop(deployment: Deployment, messages: int) -> dict[str, float]:
-    durable = f"plain-{uuid4().hex[:8]}"
+async def _measure_bare_loop(deployment: Deployment, messages: int) -> dict[str, float]:
+    durable = f"bare-{uuid4().hex[:8]}"
     connection = await connect_deployment(deployment, name="bench")
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     await connection.jetstream().add_consumer("LOG", consumer)

@@ -36,10 +36,11 @@ async def run(nats_url: str) -> dict[str, Any]:
     """Measure against a NATS server that only this benchmark uses; the run fills its log.
 
     Returns:
-        `ratios`: the client's messages per second over those of a plain loop, as medians of interleaved
+        `ratios`: the client's messages per second over those of a bare loop, as medians of interleaved
         rounds: `publish_many` over bare atomic batches, and over batches with ids (which a retry needs);
         `publish` over bare `publish_async`; and memory at 100,000 messages over that at 10,000.
-        `messages_per_second` by method, and `memory_mib`: peak memory in MiB by number of messages.
+        `targets`: the limits of these ratios. `messages_per_second` by method. `memory_mib`: peak memory in
+        MiB by number of messages.
     """
     connection = await nats.connect(nats_url)
     try:

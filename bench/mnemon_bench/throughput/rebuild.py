@@ -36,7 +36,7 @@ async def run(
     Args:
         deployment: an empty stack, already provisioned.
         events: number of generated events in the log, of a thousand users.
-        rounds: number of measurements of each case; the figures are medians.
+        rounds: number of measurements of each case; the ratio `rebuild` is a median.
         report: called with lines about the progress.
 
     Returns:
@@ -44,9 +44,11 @@ async def run(
         bare loop's. `memory` is the replay's resident memory after all events over that after a tenth of
         them. `vector_memory` is the same ratio of anonymous memory (without mapped files) for `rebuild
         --verify`, which makes vectors, too. `differences`: number of differences that `rebuild --verify`
-        finds. `model_calls`: number of events that this command adds to the log, as a call of a language
-        model would.
-        Rates in events/s, memory in bytes.
+        finds; `differing`: the same by table. `points`: number of points that it compares, by collection.
+        `verify_seconds`: its duration. `model_calls`: number of events that it adds to the log, as a call of
+        a language model would. `targets`: limits of these figures. `events`: as given.
+        `bare_per_second` and `rebuild_per_second`: rates of all rounds, in events/s.
+        `rebuild_resident_bytes` and `verify_anonymous_bytes`: memory in bytes, by number of events.
     """
     connection = await connect_deployment(deployment, name="bench")
     try:

@@ -43,13 +43,15 @@ async def run(
         deployment: an empty stack, already provisioned and migrated.
         messages: number of messages that persist writes; each measurement writes into separate tables.
         conversations: number of conversations that compact or extract handles in each measurement.
-        rounds: number of measurements of each case; the figures are medians.
+        rounds: number of measurements of each case; the ratios are medians.
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `<consumer>_two_to_one` of the rates. `per_second`: the rates, in messages for persist and
-        in conversations for compact and extract. `cores`: busy cores of each process, each server and the
-        whole machine, which show whether a process or the model's time is the bottleneck.
+        `ratios`: `<consumer>_two_to_one` of the rates. `targets`: `TARGETS`. `messages` and `conversations`:
+        as given. `per_second`: the rates of all rounds, in messages for persist and in conversations for
+        compact and extract. `cores`: busy cores of each process, each server and the whole machine in the
+        last round, which show whether a process or the model's time is the bottleneck; and as `of the
+        machine`, the number of its cores.
     """
     connection = await connect_deployment(deployment, name="bench")
     measured: dict[str, dict[int, _MeasuredRuns]] = {}

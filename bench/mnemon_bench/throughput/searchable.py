@@ -126,7 +126,7 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
 
 
 async def _wait_until_idle(connection: Client) -> None:
-    """Wait until no consumer has deliveries left: conversations of the last round are compacted after it.
+    """Wait until no consumer has deliveries left: the last round's conversations are compacted after its end.
 
     Raises:
         TimeoutError: a consumer still has deliveries after `IDLE_TIMEOUT` seconds.

@@ -74,10 +74,11 @@ def decide_proposal(
 def examine_proposal(
     proposal: Proposal, known: UserFacts, settings: SettingsV1
 ) -> CandidateFact | list[DecisionEvent]:
-    """Refuse a proposal by the policy or its date, or restate the fact that has the same words.
+    """Decide a proposal without comparing meanings, or return it as a candidate.
 
-    The comparison of words ignores letter case and punctuation. A proposal that names a live fact to replace
-    is either refused or becomes a candidate.
+    A proposal is rejected if the policy forbids it or its date has passed. A proposal with the words of a
+    live fact updates or confirms that fact, or is rejected if a limit is reached; letter case and punctuation
+    do not count. A proposal that names a live fact to replace is either rejected or becomes a candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.

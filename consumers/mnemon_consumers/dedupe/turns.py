@@ -59,13 +59,13 @@ class Turns:
                 await asyncio.wait(self._tasks)
 
     async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Run one turn of a user and schedule further turns.
+        """Run one turn of a user, and schedule further turns if proposals still wait.
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If the deliveries exceed one turn, the call
-                does not wait for the first turn. If an earlier turn has decided all of them, the call runs no
-                turn.
+            deliveries: log positions of the user's deliveries. If there are too many for one turn, the call
+                schedules the first turn too, and does not wait for it. If an earlier turn has decided all of
+                them, or further turns are scheduled already, the call runs no turn.
 
         Returns:
             The log position from which the user's proposals wait; None if none wait; `FAILED` after an error.

@@ -1,4 +1,4 @@
-"""Online requests: asks a model about windows one by one, where batches are disabled or do not reach them."""
+"""Online requests: asks a model about windows one by one, if batches are disabled or did not reach them."""
 
 import asyncio
 import time

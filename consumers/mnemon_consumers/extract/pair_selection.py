@@ -42,7 +42,7 @@ def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> li
 
 
 def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
-    """Return a pair, the fact with the newer words first.
+    """Order two facts as a pair, the fact with the newer words first.
 
     The facts are ordered by log position, or by `saved_at` if a merge wrote one of them: a merge has a later
     position than the words that it took over.

@@ -15,8 +15,8 @@ class FactComparedV1(FactPair, Event):
     relation: Relation | None = Field(
         default=None,
         description="`same`: both facts say the same; `update`: the newer fact replaces the older fact; "
-        "`different`: both facts are kept. Absent: the answer was unusable, and the pair is compared "
-        "again, unless this was the third comparison.",
+        "`different`: both facts are kept. Absent: the model gave no usable answer, and the pair is "
+        "compared again, unless this was the third comparison.",
     )
     lineage: Lineage = Field(default=Lineage(), description="Model and prompt of the comparison.")
 
@@ -32,5 +32,5 @@ class FactMergedV1(FactEvent):
     compared_id: Identifier = Field(description="Id of the `fact.compared` event that caused the merge.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Sources of both facts, if both have sources, and the model that compared them.",
+        description="Model that compared the facts; if both facts have sources, also the sources of both.",
     )

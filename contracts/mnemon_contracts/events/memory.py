@@ -39,14 +39,15 @@ FactNames = Annotated[
 
 
 class Lineage(Contract):
-    """Origin of a fact or summary: its sources, and the program or model that derived it."""
+    """Sources of a fact or summary, and the program or model that derived it."""
 
     sources: tuple[Sequence, ...] = Field(
         default=(), description="Log positions of the messages that the fact or summary was derived from."
     )
     conversation: Identifier | None = Field(default=None, description="Conversation of the source messages.")
     extractor: Text | None = Field(
-        default=None, description="Origin of the text: `tool`, `import`, or the name of the extractor."
+        default=None,
+        description="Program that derived the text: `tool`, `import`, or a consumer, such as `extract`.",
     )
     prompt_version: Text | None = Field(
         default=None, description="Version of the prompt, if a model or the provider `offline` was asked."
@@ -144,7 +145,7 @@ class FactProposedV1(Event):
         default=None, description="Id of the fact that the proposal replaces."
     )
     names: FactNames = ()
-    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
+    lineage: Lineage = Field(default=Lineage(), description="Lineage of the fact.")
 
 
 class FactEvent(Event):
@@ -164,7 +165,7 @@ class FactSavedV1(FactEvent):
     fact_id: Identifier = Field(description="Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.")
     fact: Fact = Field(description="Content of the fact.")
     decision: Decision = Field(description="Reasons for the decision.")
-    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
+    lineage: Lineage = Field(default=Lineage(), description="Lineage of the fact.")
 
 
 class FactUpdatedV1(FactEvent):
@@ -184,7 +185,7 @@ class FactConfirmedV1(FactEvent):
 
     fact_id: Identifier = Field(description="Id of the known fact.")
     decision: Decision = Field(description="Reasons for the decision.")
-    lineage: Lineage = Field(default=Lineage(), description="Origin of the repetition.")
+    lineage: Lineage = Field(default=Lineage(), description="Lineage of the proposal that repeats the fact.")
 
 
 class FactRejectedV1(Event):
@@ -232,7 +233,7 @@ class SummaryWrittenV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Origin of the summary: its model and its source messages.",
+        description="Lineage of the summary: model, prompt and source messages.",
     )
 
 
@@ -424,9 +425,7 @@ class ModelCalledV2(Event):
 
     provider: Text = Field(description="Name of the provider.")
     model: Text = Field(description="Name of the model.")
-    purpose: CallPurpose = Field(
-        description="Purpose of the call; `chat` is an answer that the proxy passed on."
-    )
+    purpose: CallPurpose = Field(description="Purpose of the call; `chat`: the proxy passed the answer on.")
     tokens: Tokens = Field(description="Tokens of the call.")
     batch_id: Identifier | None = Field(
         default=None, description="Id of the batch, if the call was part of one."

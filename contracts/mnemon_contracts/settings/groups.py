@@ -147,8 +147,8 @@ class Dedupe(Settings):
         description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
         "text, or the older text if it says all that the newer text says; `confirm` keeps the older text. "
         "For a proposal without a date that repeats a fact with a date, both values keep the newer text. For "
-        "facts that a language model has compared, `rewrite` always keeps the newer text, and `confirm` the "
-        "older text.",
+        "facts that a language model calls the same, `rewrite` always keeps the newer text, and `confirm` "
+        "the older text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -158,7 +158,7 @@ class Dedupe(Settings):
 
 
 class FactLimits(Settings):
-    """Maximum number of facts of a user, in total and by tier.
+    """Maximum number of facts of a user, in total and by tier, and days until `working` facts expire.
 
     Beyond the limit of a tier, facts of low importance are evicted first, and facts of high importance last.
     Beyond `per_user`, the tier `archive` loses facts first, then `working`, then `profile`; facts of high
@@ -219,8 +219,8 @@ class Retention(Settings):
         default=None,
         ge=31,
         le=36_500,
-        description="Days until the record of a call of a language model is removed, from the log too; "
-        "`mnemon usage` no longer counts the call. `null`: records stay.",
+        description="Days until the record of a call of a language model is removed, also from the log. "
+        "After that, `mnemon usage` does not count the call. `null`: records stay.",
     )
     dead_letter_days: int | None = Field(
         default=None,
@@ -257,7 +257,7 @@ class Rates(Settings):
 
 
 class Retrieval(Settings):
-    """Number and score of the hits of `search` and `context`."""
+    """Hits of `search` and `context`: number, score, decay with age, and reranking."""
 
     limit: int = Field(
         default=5,
@@ -277,8 +277,8 @@ class Retrieval(Settings):
         default=60,
         gt=0,
         le=100_000,
-        description="Days after its last change at which an archived fact of less than high importance "
-        "(below 8) has 1/e of its score, if `decay` is on.",
+        description="Age, in days since the last change, at which an archived fact of less than high "
+        "importance (below 8) has 1/e of its score, if `decay` is on.",
     )
     decay: bool = Field(
         default=True,
@@ -300,7 +300,7 @@ class Retrieval(Settings):
         default=20,
         ge=1,
         le=100,
-        description="Maximum number of candidates, the best ones of a search, that the reranker orders.",
+        description="Maximum number of candidates that the reranker orders: the best ones of a search.",
     )
 
 
@@ -478,7 +478,9 @@ class SettingsV1(Settings):
         description="Limits on the requests of a tenant and of a user, and the rate of events above which "
         "`mnemon status` warns.",
     )
-    retrieval: Retrieval = Field(default=Retrieval(), description="Number and score of the hits of a search.")
+    retrieval: Retrieval = Field(
+        default=Retrieval(), description="Hits of a search: number, score, decay with age, and reranking."
+    )
     context: ContextSettings = Field(
         default=ContextSettings(), description="Contents and format of a context."
     )

@@ -18,7 +18,7 @@ class Compaction(Settings):
         default=16,
         ge=2,
         le=10_000,
-        description="Number of messages without a summary above which a summary is written.",
+        description="Number of a conversation's messages without a summary above which a summary is written.",
     )
     messages: int = Field(
         default=6,
@@ -27,7 +27,10 @@ class Compaction(Settings):
         description="Number of oldest messages that become one summary; not above `after_messages`.",
     )
     merge_above: int = Field(
-        default=6, ge=2, le=1000, description="Number of summaries above which summaries are merged into one."
+        default=6,
+        ge=2,
+        le=1000,
+        description="Number of a conversation's summaries above which summaries are merged into one.",
     )
     provider: Provider = Field(
         default="offline",

@@ -287,7 +287,7 @@ class EventOutcome(Contract):
 
     seq: Sequence = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(
-        description="`applied`: the effect of the event is stored now, or was stored earlier. "
+        description="`applied`: the event was handled; a later event may have removed its effect. "
         "`rejected`: the event is a dead letter. `waiting`: the event is in the log and "
         "not handled yet."
     )
@@ -297,7 +297,7 @@ class EventOutcome(Contract):
 
 
 class StatusReplyV1(Reply):
-    """Counts of stored messages, and rejected events."""
+    """Counts of stored messages, the latest rejected events, and the outcome of the requested event."""
 
     conversation: Identifier | None = Field(default=None, description="Id of the current conversation.")
     conversations: int = Field(default=0, description="Number of conversations with messages.")

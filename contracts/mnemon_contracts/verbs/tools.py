@@ -1,4 +1,4 @@
-"""The memory tools: requests of a bot's model, and the other verbs that change memory."""
+"""Contracts of the verbs that a bot's model calls as memory tools, and of other verbs that change memory."""
 
 from typing import Annotated, Literal
 
@@ -80,7 +80,8 @@ class SearchRequest(Contract):
         "`collection` or `origin`, and without `scope`, searches only documents.",
     )
     origin: Origin | None = Field(
-        default=None, description="Search only files of indexed folders of this kind."
+        default=None,
+        description="Search only files of indexed plain folders (`folder`) or repositories (`repository`).",
     )
 
 
@@ -240,8 +241,8 @@ class GetV2(Contract):
     )
     scope: FoundScope | None = Field(
         default=None,
-        description="Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of "
-        "facts, messages, documents and summaries.",
+        description="Scope of the id; for a hit, its `scope`. Default: the first of `memories`, `messages`, "
+        "`documents` and `summaries` that has the id.",
     )
     offset: int = Field(
         default=0, ge=0, description="For a document: offset of the first character to return, from 0."
@@ -255,8 +256,8 @@ class GetV1(GetV2):
 
     scope: Scope | None = Field(
         default=None,
-        description="Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of "
-        "facts, messages, documents and summaries.",
+        description="Scope of the id; for a hit, its `scope`. Default: the first of `memories`, `messages`, "
+        "`documents` and `summaries` that has the id.",
     )
 
 
@@ -352,19 +353,19 @@ class FactChanges(Contract):
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. A fact that moves to `working` keeps its date, or gets a "
-        "date if the setting `limits.working_days` is set. A fact that moves to another "
-        "tier loses its date.",
+        description="Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without "
+        "one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier "
+        "loses its `expires_at`.",
     )
     importance: Weight | None = Field(
         default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
     )
     expires_at: MomentOrDay | None = Field(
         default=None,
-        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent, the "
-        "time stays, except: a new text removes it if the former text names an end, such as `until Friday`; "
-        "and in the tier `working`, a new text that names an end sets it. A new tier may change the time; "
-        "see `tier`.",
+        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent: in "
+        "the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new "
+        "text removes the time if the former text names an end; else the time stays. A new tier may change "
+        "the time; see `tier`.",
     )
 
 
@@ -384,10 +385,10 @@ class UpdateV2(FactChanges):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
-        "changed if it alone has exactly the words of the query; or if it has all content words of the query "
-        "in the same sense, these are about a third of the fact's words or more, and no other fact fits "
-        "almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error "
-        "`not_found` if no fact has a word of the query and a search finds none.",
+        "changed if it is the only one with exactly the words of the query. A fact is also changed if it has "
+        "all content words of the query in the same sense, if these are about a third of its words or more, "
+        "and if no other fact fits almost as well. Otherwise nothing is changed, and the reply has "
+        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
     )
 
 
@@ -398,10 +399,10 @@ class ForgetV1(Contract):
     query: Text | None = Field(
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
-        "removed if it alone has exactly the words of the query; or if it has all content words of the query "
-        "in the same sense, these are about a third of the fact's words or more, and no other fact fits "
-        "almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error "
-        "`not_found` if no fact has a word of the query and a search finds none.",
+        "removed if it is the only one with exactly the words of the query. A fact is also removed if it has "
+        "all content words of the query in the same sense, if these are about a third of its words or more, "
+        "and if no other fact fits almost as well. Otherwise nothing is removed, and the reply has "
+        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
     )
 
 

@@ -83,8 +83,8 @@ async def _fetch_patiently(
 async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int, linger: float) -> list[Msg]:
     """Request messages, and collect them until the batch is full or the server ends the request.
 
-    nats-py stops after `linger` seconds by this process's clock. A process that is writing another batch
-    reads late, so batches of a busy stream ended half empty.
+    nats-py's own fetch stops after `linger` seconds by this process's clock. A process that is writing
+    another batch reads late, so that the batches of a busy stream would end half empty.
 
     Any status ends the request, so a consumer that is missing on the server looks idle here. The fetch of one
     message that follows an idle fetch raises the status as an `APIError`, such as `ServiceUnavailableError`;

@@ -152,7 +152,7 @@ class AskService:
     async def complete_requests(self) -> AsyncIterator[None]:
         """Wait for pending requests when the block ends, for at most `GRACEFUL_TIMEOUT` seconds.
 
-        End the block after the subscribers have stopped.
+        The block must end after the subscribers have stopped.
         """
         try:
             yield

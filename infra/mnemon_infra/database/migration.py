@@ -88,7 +88,7 @@ async def require_head_revision(database: Database, schema: str) -> None:
     if found != find_head_revision():
         state = f"is at revision {found}" if found else "has no revision"
         raise DatabaseUnavailable(
-            f"schema {schema} {state}, this version needs {find_head_revision()}: run `mnemon migrate`"
+            f"schema {schema} {state}, but this version needs {find_head_revision()}: run `mnemon migrate`"
         )
 
 

@@ -89,7 +89,7 @@ def _create_account() -> pwd.struct_passwd:
                 subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoAccount(
-            f"PostgreSQL does not run as root, and the account {NAME!r} cannot be created ({error}): create "
-            "the account, or run mnemon as an ordinary user"
+            f"PostgreSQL refuses to run as root, and the account {NAME!r} cannot be created ({error}): "
+            "create the account, or run mnemon as an ordinary user"
         ) from error
     return pwd.getpwnam(NAME)

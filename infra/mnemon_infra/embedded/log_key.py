@@ -1,4 +1,4 @@
-"""Record of the key that encrypts a folder's log, so that nats-server starts with no other key.
+"""Hash of the key that encrypts a folder's log, recorded so that nats-server starts with no other key.
 
 A nats-server that is started with another key, or without a key, reports that in its log file only, and
 answers as if no streams existed. New streams would then replace the encrypted ones.

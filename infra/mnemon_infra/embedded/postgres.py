@@ -90,7 +90,7 @@ class Postgres(ServerProcess):
         elif self._sockets.stat().st_uid != os.geteuid():
             raise ServerFailed(
                 f"the folder of PostgreSQL's socket, {self._sockets}, belongs to another user: choose a data "
-                "folder with a short path of ASCII letters and digits, so that the socket is in that folder"
+                "folder with a short path of ASCII letters and digits, which then contains the socket"
             )
         self._remove_stale_lock()
 

@@ -115,7 +115,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     ):
         if not is_mine:
             raise RebuildBlocked(
-                "another rebuild is running on this database",
+                "another rebuild is running on the same schema",
                 "Wait until that rebuild ends, or stop its process",
             )
         yield place

@@ -122,7 +122,8 @@ class LocalStore:
         except OSError as error:
             where = error.filename or self.location
             raise StoreUnavailable(
-                f"{where} cannot be used: {error.strerror}. Correct the cause, or name another folder"
+                f"{where} cannot be used: {error.strerror}. Check its permissions and the free space, or "
+                "name another folder"
             ) from error
 
 

@@ -26,7 +26,7 @@ class _MetricCollector(Collector):
 
 
 def build_registry() -> CollectorRegistry:
-    """Return a registry of mnemon's metrics, and of those of process, platform and garbage collector."""
+    """Return a registry with the metrics of mnemon, the process, the platform and the garbage collector."""
     shown = CollectorRegistry()
     ProcessCollector(registry=shown)
     PlatformCollector(registry=shown)

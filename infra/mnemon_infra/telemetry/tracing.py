@@ -115,7 +115,7 @@ def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> 
 
 
 def derive_traceparent(delivery: "Delivery") -> str | None:
-    """Return the `traceparent` of an event: a valid one of its headers, else one derived from its position.
+    """Return the `traceparent` of an event: that in its headers if valid, else one derived from its position.
 
     Return None if tracing is off, and for a trigger without a trace, which may be about many events.
     """
@@ -163,7 +163,7 @@ class RequestTrace(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def end(self, error: str | None) -> None:
-        """End the trace when the reply is made; `error` is the code of its error, None without one."""
+        """End the trace when the reply is made; `error` is the reply's error code, None without an error."""
 
 
 class _Untraced:

@@ -125,7 +125,7 @@ def build_alias(schema: str, collection: Collection) -> str:
 
 
 class QdrantServer:
-    """The vectors of one schema, whose name begins the aliases of its collections; see `VectorStore`."""
+    """The vectors of one schema, whose name is the prefix of its collections' aliases; see `VectorStore`."""
 
     def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
         self._client = client

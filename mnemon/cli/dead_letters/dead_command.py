@@ -38,7 +38,10 @@ AllLettersOption = Annotated[
     bool, typer.Option("--all", help="Select all dead letters; with filters, all that match the filters.")
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="With --all: change several dead letters without confirmation.")
+    bool,
+    typer.Option(
+        "--yes", "-y", help="With --all: redrive or drop several dead letters without confirmation."
+    ),
 ]
 
 
@@ -86,7 +89,7 @@ def list_(
     *,
     filters: LetterOptions,
     limit: Annotated[
-        int, typer.Option(min=1, help="Maximum number of dead letters to show; the newest are shown.")
+        int, typer.Option(min=1, help="Show at most this many dead letters, the newest ones.")
     ] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -251,8 +251,8 @@ def markdown(
         bool,
         typer.Option(
             "--rewrite",
-            help="Rewrite each file after the import, as `mnemon export markdown` does, and keep "
-            "the old file as FILE.bak. Requires --tenant.",
+            help="After the import, replace each file with its user's memory, as `mnemon export markdown` "
+            "writes it, and keep the old file as FILE.bak. Requires --tenant.",
         ),
     ] = False,
     *,
@@ -385,7 +385,7 @@ def postgres(
         str | None,
         typer.Option(
             help="Import all records as this user. Default: the users that the tables name; in the layout "
-            "`chat-logs`, the session of a row without a user."
+            "`chat-logs`, the session is the user of a row that names none."
         ),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables in the database.")] = "public",

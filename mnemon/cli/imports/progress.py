@@ -221,6 +221,7 @@ def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
         typer.echo(f"{report.refused:,} refused, for example")
         for each in report.first:
             typer.echo(f"  {each.place}: {each.field}: {each.reason}")
+        typer.echo("Correct these and import again: events that the log has already are not added again.")
     for doubt in report.first_doubts:
         typer.secho(f"{doubt.place}: {doubt.reason}", fg="yellow", err=True)
     if report.doubts > len(report.first_doubts):

@@ -36,7 +36,7 @@ def context(
         typer.Option(min=1, help="Maximum tokens of the context. Default: the setting `context.budget`."),
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
+        str | None, typer.Option(help="Conversation of the context. Default: the current conversation.")
     ] = None,
     task_id: Annotated[
         str | None,

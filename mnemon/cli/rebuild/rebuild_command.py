@@ -63,8 +63,8 @@ def rebuild(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Drop a generation that --list shows, by its whole name, or by its suffix to the name of "
-            "the live generation, such as `before`.",
+            help="Drop a generation that --list shows, by its whole name, such as `mnemon_before`, or by "
+            "the suffix that follows the live generation's name, such as `before`.",
         ),
     ] = None,
     reembed: Annotated[

@@ -1,1 +1,1 @@
-"""Commands that run processes: the stack, consumers, and commands that start a stack for themselves."""
+"""Commands that run servers or consumers, such as `up`, or start a stack of their own, such as `demo`."""

@@ -27,8 +27,9 @@ def admin(
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="Host name by which browsers reach the page, such as a proxy's. Repeat the "
-            "option for several names. Default: none; IP addresses and localhost are always allowed.",
+            help="Host name by which browsers reach the page, such as the name of a proxy with HTTPS. "
+            "Repeat the option for several names. Default: none; IP addresses and localhost are always "
+            "allowed.",
         ),
     ] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Servers of a command that starts a stack for its duration if no stack is running."""
+"""Servers for a command: configured or running ones, else a stack that stops when the command ends."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
@@ -18,7 +18,7 @@ StartedDataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help=f"Folder of a stack; a stack that does not run is started, and stopped at the end. "
+        help=f"Folder of a stack; if it does not run, it is started, and stopped when the command ends. "
         f"Default: the server in MNEMON_NATS_URL, otherwise {DEFAULT_DATA}.",
     ),
 ]

@@ -74,8 +74,8 @@ TargetSchemaOption = Annotated[
     typer.Option(
         "--to-schema",
         metavar="NAME",
-        help="Schema in the database of the other deployment. Default: mnemon; if --to is a folder, "
-        "MNEMON_DATABASE_SCHEMA if that is set.",
+        help="Schema in the database of the other deployment. Default: if --to is a folder, "
+        "MNEMON_DATABASE_SCHEMA; if --to is a URL, or the variable is not set, mnemon.",
     ),
 ]
 AddressOption = Annotated[

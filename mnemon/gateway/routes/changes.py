@@ -88,10 +88,10 @@ async def _stream_changes(
         Header(description="Log position of the last received event; takes precedence over `after`."),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Send events as the log stores them, until the key is revoked or changed, or cannot be checked for long.
+    """Send events as the log stores them.
 
-    The `id` of each event is its log position. Messages with an invalid subject, or whose body is not JSON,
-    are left out.
+    The stream ends when the key is revoked or changed, or could not be checked for 60 seconds. The `id` of
+    each event is its log position. Messages with an invalid subject, or whose body is not JSON, are left out.
     """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     start = after if last_event_id is None else last_event_id

@@ -102,8 +102,8 @@ def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
 async def measure_lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
     """Return the lag of each durable of these streams.
 
-    If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, until each durable is known to be
-    read and each applied position has moved, or until `UNREAD_SECONDS` have passed.
+    If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, until `is_read` holds for each
+    durable and each applied position with waiting messages has moved, or until `UNREAD_SECONDS` have passed.
     """
     before = await sample_consumers(stream_context, streams)
     seen = list_lags(before)

@@ -95,7 +95,7 @@ def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool
 
 
 def _limit_event(event: UserErasedV1, position: int) -> UserErasedV1:
-    """Return the event without derived and discarded positions that the backup does not have."""
+    """Return the event without positions after `position` in `derived` and `discarded_seq`."""
     discarded = event.discarded_seq
     return event.model_copy(
         update={

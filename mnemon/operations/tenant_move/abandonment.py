@@ -92,7 +92,7 @@ def _leads_to(address: str, residence: Residence, other_residence: Residence | N
 
 
 def _has_begun_move(residence: Residence) -> bool:
-    """Return whether a move or a revert has begun to take the tenant away, and has not switched."""
+    """Return whether a move or a revert began in the deployment of this residence, and has not switched."""
     return residence.state in ("copying", "draining", "leaving")
 
 
@@ -156,14 +156,14 @@ async def _reinstate_source(
     if target is not None and target.residence is not None and not await _stop_target(target, is_returning):
         if residence is None or not _has_begun_move(residence):
             raise MoveRefused(
-                "the move was abandoned without the other deployment, which has new events of the tenant"
-                f" {tenant}: let bots connect here, and revoke the keys of the tenant there. Then run `mnemon"
-                f" export jsonl --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE --refused"
-                " REFUSED` here; repeat removals and erasures here, and check the refused facts"
+                "the move was abandoned with --target-lost, and the other deployment has new events of the"
+                f" tenant {tenant}: let bots connect here, and revoke the keys of the tenant there. Then run"
+                f" `mnemon export jsonl --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE"
+                " --refused REFUSED` here; repeat removals and erasures here, and check the refused facts"
             )
         raise MoveRefused(
-            f"the tenant {tenant} has switched, and the other deployment has new events of the tenant: run"
-            f" the same `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the"
+            f"the tenant {tenant} has switched, and has new events in the deployment to which it switched:"
+            f" run the same `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the"
             " switch"
         )
     if residence is not None and _has_begun_move(residence):

@@ -72,8 +72,8 @@ async def _add_key(keys: ApiKeys, key: ApiKey) -> None:
         await keys.add(key)
     except KeyWrongLastSequenceError as error:
         raise MoveRefused(
-            f"the other deployment has another API key with the id {key.id}: revoke it there with `mnemon"
-            f" auth key revoke {key.id}`"
+            f"the deployment to which the tenant moves has another API key with the id {key.id}: revoke it"
+            f" there with `mnemon auth key revoke {key.id}`"
         ) from error
 
 

@@ -231,10 +231,10 @@ class TenantCopy:
                     self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return the positions in `spans` and `discarded_seq` of erasures that no event of the tenant has.
+        """Return the positions in erasures' `spans` and `discarded_seq` at which the tenant has no event.
 
-        Each of them needs a position in the target's log that no other event of the user has. Return none for
-        a revert.
+        Each of these positions needs one in the target's log that no other event of the user has. For a
+        revert, return an empty list.
         """
         if self._is_returning:
             return []

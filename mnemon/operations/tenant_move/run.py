@@ -217,7 +217,8 @@ class TenantMove:
         if former.is_confirmed:
             raise MoveRefused(
                 f"the move of {self._tenant} is confirmed and cannot be reverted: to move the tenant again,"
-                " run `mnemon tenant move` with --to a deployment that has no events of the tenant"
+                " run `mnemon tenant move` where the tenant lives, with --to a deployment that has no events"
+                " of the tenant"
             )
         if live.state == "here":
             live = msgspec.structs.replace(live, state="copying", is_returning=True)
@@ -421,7 +422,7 @@ class TenantMove:
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
-        """Compare rows; return the first difference by user, which a later removal may have caused."""
+        """Compare rows; return each user's first difference, if any; a later removal may be its cause."""
         result = await compare_tenant_rows(
             copy,
             self._source,

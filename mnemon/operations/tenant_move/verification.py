@@ -37,7 +37,7 @@ class RowComparison:
 
     Attributes:
         rows: number of compared rows.
-        users: users with a difference, each with a description of the first one.
+        users: users whose rows differ, each with a description of the user's first difference.
     """
 
     rows: int = 0
@@ -195,7 +195,7 @@ def _align_range(one: Row, other: Row, positions: PositionMap) -> Row:
 def _align_known(
     one: Iterable[int] | None, other: Iterable[int] | None, positions: PositionMap
 ) -> list[int] | None:
-    """Return the positions in the copy if they name the same copied events as the original; else None."""
+    """Return `other`, the positions in the copy, if it names the same copied events as `one`; else None."""
     copies = [new for each in one or () if (new := positions.find(each)) is not None]
     found = list(other or ())
     return found if copies == [each for each in found if positions.has_new(each)] else None
@@ -223,8 +223,8 @@ def _parse_spans(text: str | None) -> list[tuple[int, int]]:
 def _key_rows(table: str, rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
     """Return rows by user and event id.
 
-    The erasure of a conversation writes starts whose event ids end with a log position, which differs in the
-    other log: in the key, a running number replaces the position.
+    The erasure of a conversation writes rows of `starts` whose event ids end with a log position, which
+    differs in the other log: in the key, a running number replaces the position.
     """
     keyed: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: int(row["seq"])):

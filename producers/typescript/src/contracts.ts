@@ -496,7 +496,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. A fact is removed if it alone has exactly the words of the query; or if it has all content words of the query in the same sense, these are about a third of the fact's words or more, and no other fact fits almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is removed if it is the only one with exactly the words of the query. A fact is also removed if it has all content words of the query in the same sense, if these are about a third of its words or more, and if no other fact fits almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -740,7 +740,7 @@ export interface GetV1 {
    */
   min_seq?: number | null;
   /**
-   * Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of facts, messages, documents and summaries.
+   * Scope of the id; for a hit, its `scope`. Default: the first of `memories`, `messages`, `documents` and `summaries` that has the id.
    */
   scope?: ("memories" | "messages" | "documents") | null;
   /**
@@ -762,7 +762,7 @@ export interface GetV2 {
    */
   min_seq?: number | null;
   /**
-   * Scope of the id; for a hit, its `scope`. Default: the first scope that has the id, of facts, messages, documents and summaries.
+   * Scope of the id; for a hit, its `scope`. Default: the first of `memories`, `messages`, `documents` and `summaries` that has the id.
    */
   scope?: ("memories" | "messages" | "documents" | "summaries") | null;
   /**
@@ -1104,7 +1104,7 @@ export interface SearchV1 {
    */
   collection?: string | null;
   /**
-   * Search only files of indexed folders of this kind.
+   * Search only files of indexed plain folders (`folder`) or repositories (`repository`).
    */
   origin?: ("folder" | "repository") | null;
 }
@@ -1206,7 +1206,7 @@ export interface SearchV2 {
    */
   collection?: string | null;
   /**
-   * Search only files of indexed folders of this kind.
+   * Search only files of indexed plain folders (`folder`) or repositories (`repository`).
    */
   origin?: ("folder" | "repository") | null;
   /**
@@ -1219,7 +1219,7 @@ export interface SearchV2 {
   preceding?: string[] | null;
 }
 /**
- * Counts of stored messages, and rejected events.
+ * Counts of stored messages, the latest rejected events, and the outcome of the requested event.
  */
 export interface StatusReplyV1 {
   /**
@@ -1301,7 +1301,7 @@ export interface EventOutcome {
    */
   seq: number;
   /**
-   * `applied`: the effect of the event is stored now, or was stored earlier. `rejected`: the event is a dead letter. `waiting`: the event is in the log and not handled yet.
+   * `applied`: the event was handled; a later event may have removed its effect. `rejected`: the event is a dead letter. `waiting`: the event is in the log and not handled yet.
    */
   outcome: "applied" | "rejected" | "waiting";
   /**
@@ -1431,7 +1431,7 @@ export interface UpdateV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. A fact that moves to `working` keeps its date, or gets a date if the setting `limits.working_days` is set. A fact that moves to another tier loses its date.
+   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier loses its `expires_at`.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1439,7 +1439,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: a new text removes it if the former text names an end, such as `until Friday`; and in the tier `working`, a new text that names an end sets it. A new tier may change the time; see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new text removes the time if the former text names an end; else the time stays. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1492,7 +1492,7 @@ export interface UpdateV2 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. A fact that moves to `working` keeps its date, or gets a date if the setting `limits.working_days` is set. A fact that moves to another tier loses its date.
+   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier loses its `expires_at`.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1500,7 +1500,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent, the time stays, except: a new text removes it if the former text names an end, such as `until Friday`; and in the tier `working`, a new text that names an end sets it. A new tier may change the time; see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new text removes the time if the former text names an end; else the time stays. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1508,7 +1508,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. A fact is changed if it alone has exactly the words of the query; or if it has all content words of the query in the same sense, these are about a third of the fact's words or more, and no other fact fits almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is changed if it is the only one with exactly the words of the query. A fact is also changed if it has all content words of the query in the same sense, if these are about a third of its words or more, and if no other fact fits almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -1744,7 +1744,7 @@ export interface FactComparedV1 {
    */
   other_version: string;
   /**
-   * `same`: both facts say the same; `update`: the newer fact replaces the older fact; `different`: both facts are kept. Absent: the answer was unusable, and the pair is compared again, unless this was the third comparison.
+   * `same`: both facts say the same; `update`: the newer fact replaces the older fact; `different`: both facts are kept. Absent: the model gave no usable answer, and the pair is compared again, unless this was the third comparison.
    */
   relation?: ("same" | "update" | "different") | null;
   /**
@@ -1753,7 +1753,7 @@ export interface FactComparedV1 {
   lineage?: Lineage;
 }
 /**
- * Origin of a fact or summary: its sources, and the program or model that derived it.
+ * Sources of a fact or summary, and the program or model that derived it.
  */
 export interface Lineage {
   /**
@@ -1765,7 +1765,7 @@ export interface Lineage {
    */
   conversation?: string | null;
   /**
-   * Origin of the text: `tool`, `import`, or the name of the extractor.
+   * Program that derived the text: `tool`, `import`, or a consumer, such as `extract`.
    */
   extractor?: string | null;
   /**
@@ -1814,7 +1814,7 @@ export interface FactConfirmedV1 {
    */
   decision: Decision;
   /**
-   * Origin of the repetition.
+   * Lineage of the proposal that repeats the fact.
    */
   lineage?: Lineage;
 }
@@ -1975,7 +1975,7 @@ export interface FactMergedV1 {
    */
   compared_id: string;
   /**
-   * Sources of both facts, if both have sources, and the model that compared them.
+   * Model that compared the facts; if both facts have sources, also the sources of both.
    */
   lineage?: Lineage;
 }
@@ -2018,7 +2018,7 @@ export interface FactProposedV1 {
    */
   names?: string[];
   /**
-   * Origin of the fact.
+   * Lineage of the fact.
    */
   lineage?: Lineage;
 }
@@ -2088,7 +2088,7 @@ export interface FactSavedV1 {
    */
   decision: Decision;
   /**
-   * Origin of the fact.
+   * Lineage of the fact.
    */
   lineage?: Lineage;
 }
@@ -2252,7 +2252,7 @@ export interface ModelCalledV2 {
    */
   model: string;
   /**
-   * Purpose of the call; `chat` is an answer that the proxy passed on.
+   * Purpose of the call; `chat`: the proxy passed the answer on.
    */
   purpose: "extract" | "compact" | "chat";
   /**
@@ -2364,7 +2364,7 @@ export interface SummaryWrittenV1 {
    */
   text: string;
   /**
-   * Origin of the summary: its model and its source messages.
+   * Lineage of the summary: model, prompt and source messages.
    */
   lineage?: Lineage;
 }

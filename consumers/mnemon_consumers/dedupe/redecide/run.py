@@ -66,7 +66,7 @@ class Redecider:
     async def _plan_changes(
         self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]
     ) -> Corrections:
-        """Return the events to append to the log. Adds the vectors of new texts to `meanings`."""
+        """Return the events to append to the log; add the vectors of new texts to `meanings`."""
         log = await self._read_log(owner)
         found = fold_log(log)
         absent = sorted(collect_texts(log, found) - meanings.keys())

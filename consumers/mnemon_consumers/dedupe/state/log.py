@@ -41,7 +41,7 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 
 @dataclass(slots=True)
 class LogState:
-    """State that all of a user's events lead to.
+    """State of a user after all of the user's events in the log.
 
     A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough,
     because ids are numbered in the order of saving.

@@ -42,7 +42,7 @@ class UserState:
         findable: whether every fact has its point.
         waiting: proposals and comparisons up to `position` without a decision, by event id, in the order of
             the log; each with its log position.
-        meanings: vectors of the next texts, by text, so that the embedder gets each text once.
+        meanings: vectors by text, kept for the next turn, so that the embedder gets each text once.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)

@@ -243,7 +243,7 @@ class _Parser:
         self._terms.append(Term(text, kind, keys, role=role, is_head=at < self._head, place=at, **poles))
 
     def _means_side(self, at: int) -> bool:
-        """Return whether `left` means the side, as in "on the left"."""
+        """Return whether a token is the word "left" and means the side, as in "on the left"."""
         before = self._tokens[at - 1].word if at else ""
         determiners = load_lexicon().grammar["determiners"]
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))

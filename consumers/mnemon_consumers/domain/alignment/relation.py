@@ -1065,12 +1065,12 @@ def _leaves_place(statement: ParsedFact, place: Term) -> bool:
 
 
 def _has_stage(term: Term, axes: set[str]) -> bool:
-    """Return whether a term is a pole of one of the axes, given by their names in the table `stages`."""
+    """Return whether a term is a pole of one of the named axes of the table `stages`."""
     return any(pole[:-1] in axes for pole in term.stages)
 
 
 def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
-    """Return the terms that are no pole of the axes, given by their names in the table `stages`."""
+    """Return the terms that are no pole of the named axes of the table `stages`."""
     return [term for term in terms if not _has_stage(term, axes)]
 
 

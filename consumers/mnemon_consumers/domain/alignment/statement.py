@@ -70,8 +70,8 @@ class ParsedFact:
         is_foreign: whether its language has no words in the lexicon.
         is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
-        reason_at: the place of the token that begins a reason; the token count without a reason.
-        raw: its tokens, in lower case.
+        reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.
+        raw: all words, numbers and signs of the text, in lower case.
         concepts: concepts of all its words and phrases.
         compounds: concepts of its phrases whose words have a meaning of their own.
         is_copular: whether it identifies a thing, as in "The rent is 900".

@@ -164,6 +164,6 @@ def is_past(tokens: Sequence[Token]) -> bool:
 
 
 def find_reason_start(tokens: Sequence[Token]) -> int:
-    """Return the place of the token that begins the reason in a fact; the token count without a reason."""
+    """Return the index of the token that begins the reason; the number of tokens if there is none."""
     reasons = load_lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

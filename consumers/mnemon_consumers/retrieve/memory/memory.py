@@ -88,7 +88,7 @@ class Memory:
     ) -> PositionedValue[ConversationView] | None:
         """Return at least the `limit` newest messages, or all if there are fewer.
 
-        Return None if they are not cached, or older than `min_seq`.
+        Return None if the cache lacks some of them, or reflects a log position before `min_seq`.
         """
         seen: PositionedValue[ConversationView] | None = self._find_cached_part(
             owner, ("messages", conversation), min_seq
@@ -100,19 +100,19 @@ class Memory:
     def find_cached_profile(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[dict[str, Any]] | None:
-        """Return the user's data; None if they are not cached, or older than `min_seq`."""
+        """Return the user's data; None if not cached, or cached as of a position before `min_seq`."""
         return self._find_cached_part(owner, "profile", min_seq)
 
     def find_cached_facts(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[list[FactRecord]] | None:
-        """Return all facts; None if they are not cached, or older than `min_seq`."""
+        """Return all facts; None if not cached, or cached as of a position before `min_seq`."""
         return self._find_cached_part(owner, "facts", min_seq)
 
     def find_cached_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[list[StoredSummary]] | None:
-        """Return the newest summaries; None if they are not cached, or older than `min_seq`."""
+        """Return the newest summaries; None if not cached, or cached as of a position before `min_seq`."""
         return self._find_cached_part(owner, ("summaries", conversation, limit), min_seq)
 
     def get_entry(self, owner: Owner) -> UserEntry:

@@ -91,9 +91,9 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They say the same if they differ only in letter case, punctuation other than question marks, white space,
-    contractions, `_LIGHT_WORDS`, endings that stemming removes other than those of the past tense, and the
-    order of their words. Of a text longer than `LOOKED_AT`, only an exact copy does.
+    They say the same if they differ only in letter case, white space, contractions, `_LIGHT_WORDS`, the order
+    of their words, punctuation (except question marks), and endings that stemming removes (except those of
+    the past tense). A text longer than `LOOKED_AT` characters says the same only as an exact copy of it.
     """
     if text == other:
         return True

@@ -107,10 +107,10 @@ class SearchResult:
     """Hits of a search, best first.
 
     Attributes:
-        hits: hits; their scores are comparable across scopes, see `compute_relevance`.
-        degraded: scopes that could not be searched, `embedding` if the query could not be embedded, so that
-            the search used words only, and `reranker` if the hits should have been reranked by a model, and
-            were not.
+        hits: the hits; their scores are comparable across scopes, see `compute_relevance`.
+        degraded: the scopes that could not be searched; also `embedding` if the query could not be embedded,
+            so that the search used words only, and `reranker` if a model should have reranked the hits but
+            did not.
         seq: the log position that the hits reflect; 0 if nothing could be read.
     """
 
@@ -549,7 +549,7 @@ async def _rerank_hits(
 
 
 def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[RankedHit]:
-    """Return the hits, best first, with the answerability as a part, and doubtful hits with lower scores."""
+    """Return the hits, best first, with `answerability` in their `parts`, and lower scores if doubtful."""
     judged = [_add_part(hit, "answerability", judgement.answerability) for hit in hits]
     share = judgement.answerability / judgement.threshold
     calibrated = [

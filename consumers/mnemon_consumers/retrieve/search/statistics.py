@@ -45,7 +45,11 @@ class Statistics:
     def __init__(
         self, database: Database, embedder: Embedder | None, revision_of: Callable[[str], object]
     ) -> None:
-        """Create the statistics; `revision_of` returns an object that each change of a tenant replaces."""
+        """Create the statistics.
+
+        `revision_of` returns an object for a tenant, which is replaced whenever one of its users may have
+        changed.
+        """
         self._database = database
         self._embedder = embedder
         self._revision_of = revision_of

@@ -26,7 +26,8 @@ class TextProperties(NamedTuple):
         is_question: whether the text has a question mark.
         tells_time: whether the text names a time.
         speaks_of_others: whether the text is about the person addressed, and not about the speaker.
-        name_words: words of the names in the text, in lower case: capitalised words within sentences.
+        name_words: words, in lower case, of the names in the text; capitalised words within a sentence
+            count as names.
     """
 
     terms: frozenset[int]

@@ -75,7 +75,7 @@ class SnapshotPool:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Close snapshots without requests until the block ends, then close all of them."""
+        """Yield the pool. It closes snapshots without requests, and all snapshots when the block ends."""
         closing = asyncio.create_task(self._close_unused_snapshots())
         try:
             yield self

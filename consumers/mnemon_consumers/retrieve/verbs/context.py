@@ -149,7 +149,7 @@ class ContextVerb:
 async def _search_memory(turn: ContextTurn, parts: ContextParts, until: float) -> SearchResult | None:
     """Search memory for the turn; return None if there is no query, no scope or no search.
 
-    The caller waits until a time of the event loop, `until`.
+    `until` is the time of the event loop at which the caller stops waiting.
     """
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:

@@ -93,7 +93,7 @@ class DocumentVerb:
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
-            raise InvalidBody("document_id", "the field is missing; name the document to remove")
+            raise InvalidBody("document_id", "the field is missing; give the id of the document to remove")
         seen = await self._memory.load_documents(address.owner, await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal(

@@ -57,7 +57,10 @@ class ErasureScope(Protocol):
     def at(self) -> datetime: ...
 
     def list_trigger_patterns(self) -> Sequence[str]:
-        """Return the subject patterns of the triggers to remove, which have no content and can be derived."""
+        """Return the subject patterns of the triggers to remove.
+
+        Triggers have no content and can be derived again.
+        """
 
     def list_log_ranges(self) -> Sequence[LogRange]:
         """Return the ranges of the log that may hold events to remove."""
@@ -174,7 +177,7 @@ class ErasedConversation:
         return seq < self.below and conversation == self.conversation
 
     def removes_window(self, conversation: str, from_seq: int) -> bool:
-        """Return whether a summary or another result of a window that begins at a position is removed."""
+        """Return whether the result of a window that begins at `from_seq`, such as a summary, is removed."""
         return conversation == self.conversation and from_seq < self.below
 
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:

@@ -74,7 +74,8 @@ async def _aggregate_rows(database: Database, function: LiteralString, up_to: in
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
     """Return the rows up to a log position that are left although an erasure covers them.
 
-    An erasure covers a summary or an answered window that begins below it, also if its event lies above it.
+    A summary or an answered window that begins below an erasure is covered, even if the event of the summary
+    or window lies above the erasure.
     """
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})

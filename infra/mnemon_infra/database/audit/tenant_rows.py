@@ -1,4 +1,4 @@
-"""Rows of one tenant: for the comparison of two deployments, and the work that a move has to wait for."""
+"""Rows of one tenant, to compare two deployments, and counts of the unfinished work that a move waits for."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -59,7 +59,7 @@ _BY_ID = Lookup(_select_documents(IS_WANTED, text=True))
 
 @query
 async def load_documents(connection: Connection, owners: Sequence[Owner]) -> list[list[DocumentEntry]]:
-    """Return the documents of users without their texts, sorted by id."""
+    """Return each user's documents without texts, sorted by id."""
     found = await _ENTRIES.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [sorted(map(DocumentEntry._make, rows)) for rows in found]
 

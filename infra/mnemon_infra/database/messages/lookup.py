@@ -56,8 +56,8 @@ class Surroundings(NamedTuple):
     """Requested messages, and the messages around some of them.
 
     Attributes:
-        messages: all these messages, by log position.
-        following: log position of the next message of the conversation, by log position of a message. Only
+        messages: all these messages, with their log positions as keys.
+        following: for the log position of a message, that of the next message of its conversation. Only
             messages around one of the first `anchor_count` requested messages have an entry.
     """
 
@@ -72,8 +72,8 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 def _select_found() -> CTE:
     """Select the requested messages that are visible, each with the watermark of its conversation.
 
-    `begun` and `ended` are the bounds of the span that the message lies in. If the span is one of another
-    conversation, no position lies between the two.
+    `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
+    conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
     """
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
@@ -167,7 +167,7 @@ _SURROUNDINGS = Lookup(_select_surroundings())
 async def load_visible_messages(
     connection: Connection, lookups: Sequence[MessageLookup]
 ) -> list[list[VisibleMessage]]:
-    """Return the requested messages that are visible, by log position."""
+    """Return, for each lookup, the requested messages that are visible, in log order."""
     found = await _VISIBLE.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     return [sorted(map(VisibleMessage._make, rows)) for rows in found]
 

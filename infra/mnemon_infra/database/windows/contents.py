@@ -83,10 +83,10 @@ async def load_window_messages(
 
 @query
 async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
-    """Return the windows that have a projected answer in the log.
+    """Return the windows whose answer in the log is projected.
 
-    The set leaves out a window that was reopened after its answer `dead`, because its attempts exceed those
-    of the answer.
+    The set leaves out a window that was reopened after an answer with the outcome `dead`; such a window has
+    more attempts than that answer.
     """
     places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
     found = await _NOTED.fetch_each(connection, places)

@@ -53,7 +53,7 @@ class Edge:
         self._shards = shards
 
     def use_shards(self, shards: Mapping[Collection, Shard]) -> None:
-        """Read and write other shards from now on."""
+        """Replace the shards that later reads and writes use."""
         self._shards = shards
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:

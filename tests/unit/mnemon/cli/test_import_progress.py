@@ -30,6 +30,16 @@ def test_refused_partial_character_is_written_unchanged(tmp_path: Path) -> None:
     assert (code, json.loads(refused.read_text())["record"]) == (1, line)
 
 
+def test_refused_records_are_shown_with_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looked_at(tmp_path, "{")
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == "1 refused, for example"
+    assert shown[2].startswith("  line 1: line: is not JSON: ")
+    assert shown[3].startswith("Correct these and import again")
+
+
 def test_source_without_events_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _ = looked_at(tmp_path, "")
     assert (code, capsys.readouterr().out) == (0, "0 events found.\nNothing was sent.\n")

@@ -127,7 +127,11 @@ class QueryIntent:
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the names that the query has, in full or as one word, a short form or a grammatical case."""
+        """Return those of the names that the query has.
+
+        A query has a name in full, as one of its words, as a short form or in a grammatical case. If the
+        query has none of them, the newest preceding message that has any decides.
+        """
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
         return next(filter(None, (find_mentioned_names(text, known) for text in texts)), frozenset())

@@ -190,7 +190,8 @@ class GivenNames:
     """Given names and their short forms.
 
     Attributes:
-        relatives: maps a name or a short form to the names and forms that may mean the same person, by sound.
+        relatives: maps the phonetic key of a name or a short form to the keys of the names and forms that may
+            mean the same person.
         spellings: these names and forms as they are written, in Latin letters.
         russian: the Russian names and short forms, in Cyrillic letters.
         transliterations: phonetic keys of `russian`, if they have at least `_SHORTEST_SIMILAR` letters.

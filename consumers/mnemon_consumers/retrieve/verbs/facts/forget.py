@@ -53,7 +53,10 @@ class ForgetVerb:
             return await_reply(self._forget_by_id(address, request.id))
         if request.query is not None and request.id is None:
             return await_reply(self._forget_by_query(address, request.query))
-        raise InvalidBody("id", "name the fact either by `id` or by `query`")
+        raise InvalidBody(
+            "id",
+            "`id` and `query` are both given or both missing; name the fact either by `id` or by `query`",
+        )
 
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
         owner = address.owner

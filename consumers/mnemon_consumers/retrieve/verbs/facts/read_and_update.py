@@ -98,7 +98,10 @@ class FactVerbs:
             return await_reply(self._update_by_id(address, request.id, request, UpdateReplyV2))
         if request.query is not None and request.id is None:
             return await_reply(self._update_by_query(address, request.query, request))
-        raise InvalidBody("id", "name the fact either by `id` or by `query`")
+        raise InvalidBody(
+            "id",
+            "`id` and `query` are both given or both missing; name the fact either by `id` or by `query`",
+        )
 
     async def _update_by_id(
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]

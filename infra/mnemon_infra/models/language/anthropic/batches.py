@@ -161,8 +161,7 @@ class AnthropicBatches:
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has sent only {read} of {done} results: "
-                "repeat the request for results later"
+                f"{self._endpoint.at} has sent only {read} of {done} results: request the results again later"
             )
 
     async def cancel(self, provider_batch_id: str) -> None:

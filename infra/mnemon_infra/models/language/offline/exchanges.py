@@ -102,7 +102,7 @@ class Utterance(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A user's message with the answers to it, the answers before the first user's message, or a summary."""
+    """A user message with the answers to it, the answers before the first user message, or a summary."""
 
     utterances: Sequence[Utterance]
 
