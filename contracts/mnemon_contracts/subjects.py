@@ -75,7 +75,7 @@ class Address:
 
 
 class SubjectOrigin(NamedTuple):
-    """Owner and conversation of an event by its subject, in any spelling, even if the subject is invalid.
+    """Owner and conversation in a subject, with any spelling of the ids, even if the subject is invalid.
 
     `conversation` is None for the current conversation or a subject without a conversation; it is "" if the
     token of the conversation is not an id.
@@ -223,7 +223,7 @@ def build_user_trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
 def build_conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
     """Return the filter of the chat events whose subjects name a conversation.
 
-    None matches all events without a conversation, whichever conversation was the current one then.
+    For None, the filter matches all events on `-`, whichever conversation was the current one then.
     """
     return build_chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
 
@@ -335,7 +335,7 @@ def find_origin(subject: str) -> SubjectOrigin | None:
 
 
 def find_letter_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation of an event by the subject of its dead letter; else None."""
+    """Return owner and conversation of the event that a dead letter's subject names; None without one."""
     return find_origin(subject.split(".", 2)[-1])
 
 

@@ -95,7 +95,7 @@ class Callers:
         Args:
             address: IP address of the client. After several wrong keys, its requests without a valid key are
                 refused for a while; valid keys are accepted, because clients behind a proxy share an address.
-            credentials: the content of the header `Authorization`; None if it is absent.
+            credentials: the key in the header `Authorization`; None if the header is absent or has no key.
 
         Raises:
             Problem: the key is missing, wrong or revoked, the address has to wait, or the process looks up

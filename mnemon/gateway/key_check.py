@@ -12,11 +12,11 @@ from mnemon.gateway.problems import build_problem
 class KeyCheck:
     """Identifies the callers of an application, and counts their requests as open until they end.
 
-    A request without a valid key is refused before its body is read, so that a slow body takes no place among
-    the open requests.
+    A request without a valid key is refused before its body is read, so that a slow body does not count
+    toward the limit of open requests.
 
     Args:
-        application: the application that gets requests with a valid key.
+        application: the application that gets requests with a valid key, and requests outside `prefix`.
         callers: checks the keys.
         prefix: beginning of the paths that need a key; the proxy checks keys itself.
         metadata_path: path at which a client without a key learns how to log in (RFC 9728).

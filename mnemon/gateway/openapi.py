@@ -59,7 +59,7 @@ def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any
 
 
 def _restore_integers(schema: object) -> None:
-    """Make the bounds of integers exact: the framework writes them as floats, which are above 2**63 - 1."""
+    """Make the bounds of integers exact: the framework writes them as floats, and 2**63 - 1 as 2**63."""
     match schema:
         case dict():
             if schema.get("type") == "integer":

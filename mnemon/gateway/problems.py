@@ -119,7 +119,7 @@ def build_problem(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
-        case AskFailed(code="unavailable", message=message) if "rates." in message:
+        case AskFailed(message=message) if error.error.limit is not None:
             return Problem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", message, retryable=True)
         case AskFailed(code=code, message=message, retryable=retryable):
             moved_to = error.error.moved_to

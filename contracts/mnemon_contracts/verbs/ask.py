@@ -46,6 +46,11 @@ class AskError(Contract):
         description="With the code `moved`: address of the NATS servers of the deployment that the tenant "
         "has moved to.",
     )
+    limit: Text | None = Field(
+        default=None,
+        description="If the request exceeds a limit of the settings: name of the setting, such as "
+        "`rates.requests_per_user`.",
+    )
 
 
 class Reply(Contract):
@@ -158,7 +163,9 @@ class ContextCoverage(Contract):
         description="Number of messages that are not shown, but covered by a summary that is shown.",
     )
     left_out: int = Field(
-        default=0, ge=0, description="Number of messages that are in no part of the context."
+        default=0,
+        ge=0,
+        description="Number of messages that are neither shown nor covered by a summary that is shown.",
     )
 
 
@@ -258,7 +265,7 @@ class ProfileReplyV1(Reply):
 
 
 class StatusV1(Contract):
-    """Return counts of stored messages of a user, the lag behind the log, and the rejected events."""
+    """Return counts of the user's messages, the last log position, rejected events and an event's outcome."""
 
     min_seq: Sequence | None = Field(
         default=None,

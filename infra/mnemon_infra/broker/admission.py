@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from mnemon_contracts.subjects import Address, Owner
+from mnemon_contracts.verbs.ask import AskError
 
 AT_ONCE: Final = 8
 """Maximum number of requests of one user that a process handles at the same time.
@@ -60,22 +61,23 @@ class Admission:
         self._unanswered: dict[Owner, _UnansweredRequests] = {}
         self._buckets: dict[str, _Bucket] = {}
 
-    def explain_refusal(self, address: Address) -> str | None:
-        """Return the reason to refuse a request; None admits the request.
+    def check_limits(self, address: Address) -> AskError | None:
+        """Return the error of a request that exceeds a limit; None admits the request.
 
         An admitted request counts toward the tenant's rate.
         """
         bounds = self._bounds(address.tenant)
         unanswered = self._unanswered.get(address.owner)
         if unanswered and unanswered.number >= bounds.per_user:
-            return (
+            return _build_error(
                 f"{bounds.per_user} requests of this user are pending: ask again when one of them is "
-                "answered (rates.requests_per_user)"
+                "answered",
+                "rates.requests_per_user",
             )
         if bounds.per_second is not None and not self._take_token(address.tenant, bounds.per_second):
-            return (
-                f"more than {bounds.per_second:g} requests a second of this tenant: ask again in a second "
-                "(rates.requests_per_second)"
+            return _build_error(
+                f"more than {bounds.per_second:g} requests a second of this tenant: ask again in a second",
+                "rates.requests_per_second",
             )
         return None
 
@@ -101,3 +103,7 @@ class Admission:
         left = min(most, bucket.tokens + (now - bucket.at) * rate)
         self._buckets[tenant] = _Bucket(left - 1 if left >= 1 else left, now)
         return left >= 1
+
+
+def _build_error(message: str, limit: str) -> AskError:
+    return AskError(code="unavailable", message=f"{message} ({limit})", retryable=True, limit=limit)

@@ -192,8 +192,8 @@ class AskService:
                 address = parse_subject(message.subject)
                 if absence := self.find_absence(address):
                     raise Refusal.from_error(absence)
-                if too_much := self.admission.explain_refusal(address):
-                    raise Refusal("unavailable", too_much, retryable=True)
+                if exceeded := self.admission.check_limits(address):
+                    raise Refusal.from_error(exceeded)
                 reply = endpoint.answer(address, message.data)
             except Exception as error:
                 await self._send_reply(asked, _build_error_reply(endpoint.verb, error))

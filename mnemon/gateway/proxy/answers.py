@@ -45,7 +45,7 @@ class EventStream:
         self._rest = bytearray()  # the line that is not complete
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """Add the next bytes; yield the JSON objects in the data of the events that they complete."""
+        """Add the next bytes; yield the JSON object of each `data` line that these bytes complete."""
         self._rest += data
         if b"\n" not in data:
             return

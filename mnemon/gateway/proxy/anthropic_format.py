@@ -143,7 +143,7 @@ def _list_blocks(content: str | Sequence[Block] | None) -> Sequence[Block]:
 
 
 def _is_question(message: Mapping[str, Any]) -> bool:
-    """Return whether a message of the user has no results of tools.
+    """Return whether a message is from the user and has no results of tools.
 
     Such results must come first in their message, so that no context can be put before them.
     """

@@ -1,7 +1,8 @@
 """Messages of a request in one form for all wire formats, and the ids under which they are stored.
 
-A client sends the whole history with every request. The id of a message follows from the conversation, its
-content and its place, so that a message which is sent again has the same id, and is stored once.
+A client sends the whole history with every request. The id of a message is a digest of the conversation, of
+the content of the message and of the message before it, and of how often these two contents have occurred
+together. A message that is sent again has the same id, and is stored once.
 """
 
 import hashlib
@@ -63,7 +64,8 @@ def identify_messages(
 
     An id is a digest of the conversation, the content, the content of the message before, and the number of
     times that these two contents have followed each other so far. Unlike an index, the id stays the same when
-    a client leaves out the beginning of a long history: only the first remaining message gets another id.
+    a client leaves out the beginning of a long history: only the first remaining message gets another id, and
+    a later message if its pair of contents also occurred in the part that is left out.
     """
     seen: Counter[str] = Counter()
     before = ""

@@ -96,7 +96,7 @@ class CompletionBuilder:
             self._has_ended = self._has_ended or bool(choice.get("finish_reason"))
 
     def build_answer(self) -> Answer:
-        """Return the answer. Its message is None unless the model finished its only message."""
+        """Return the answer. Its message is None if the message is unfinished, or if there are several."""
         if not self._has_ended or self._has_several:
             return self._answer
         calls = tuple(CalledTool(*self._calls[index]) for index in sorted(self._calls))

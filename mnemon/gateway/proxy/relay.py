@@ -82,7 +82,7 @@ class Relay(Response):
         request: request to the provider.
         ends: resources to close after the response.
         reader: reader of the answer; None if the response has none.
-        finish: function that is called with the answer, which has a message if the model finished it.
+        finish: function that is called with the answer; an incomplete answer has no message.
     """
 
     def __init__(

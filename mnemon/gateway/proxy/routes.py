@@ -50,7 +50,7 @@ class ClientKeys(NamedTuple):
 
     Attributes:
         key: the key of mnemon; None if the request has none.
-        has_own_key: whether mnemon's key has its own header; the provider's header then has the client's key.
+        has_own_key: whether mnemon's key has its own header; the client then sends the provider's key itself.
     """
 
     key: str | None

@@ -53,7 +53,7 @@ def create_change_routes() -> APIRouter:
 
 
 class SelectedEvents(NamedTuple):
-    """The caller of a stream, and the filter of the events that it may follow."""
+    """The caller of a stream, and the filter of the events that the caller may follow."""
 
     caller: Caller
     pattern: str

@@ -97,7 +97,7 @@ class EventsV1(Contract):
 
 
 def create_event_routes() -> APIRouter:
-    """Return the routes of the chat events, and the route of several events."""
+    """Return the routes that publish one chat event each, and the route that publishes several."""
     router = APIRouter(tags=["events"])
     answers: dict[str, Any] = {
         "methods": ["POST"],

@@ -1,4 +1,4 @@
-"""Routes of the verbs, `POST /v1/users/{user}/<verb>`: requests and replies of the contracts."""
+"""Routes of the verbs, `POST /v1/users/{user}/<verb>`; bodies and answers follow the contracts."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -147,6 +147,10 @@ export interface AskError {
    * With the code `moved`: address of the NATS servers of the deployment that the tenant has moved to.
    */
   moved_to?: string;
+  /**
+   * If the request exceeds a limit of the settings: name of the setting, such as `rates.requests_per_user`.
+   */
+  limit?: string;
 }
 /**
  * A message in the form that a model is shown.
@@ -203,7 +207,7 @@ export interface ContextCoverage {
    */
   summarised?: number;
   /**
-   * Number of messages that are in no part of the context.
+   * Number of messages that are neither shown nor covered by a summary that is shown.
    */
   left_out?: number;
 }
@@ -1310,7 +1314,7 @@ export interface EventOutcome {
   rejected?: RejectedEvent;
 }
 /**
- * Return counts of stored messages of a user, the lag behind the log, and the rejected events.
+ * Return counts of the user's messages, the last log position, rejected events and an event's outcome.
  */
 export interface StatusV1 {
   /**

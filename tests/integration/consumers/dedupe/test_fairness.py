@@ -88,7 +88,7 @@ async def test_only_the_user_with_too_many_requests_is_refused(stock: Stock, dep
         done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=TIMEOUT)
         (refused,) = [each.result()["error"] for each in done]
         assert (refused["code"], refused["retryable"]) == ("unavailable", True)
-        assert "rates.requests_per_user" in refused["message"]
+        assert refused["limit"] == "rates.requests_per_user"
         assert await stock.contents("acme.u2") == []
         async with run_consumers(("persist",), deployment):
             assert [len(reply["messages"]) for reply in await asyncio.gather(*waiting)] == [1, 1]
