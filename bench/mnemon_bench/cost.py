@@ -51,7 +51,7 @@ async def run(
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input
         tokens over those of `whole` and of `last_ten`, and its calls over those of `whole`. `cached_share`:
         share of the input tokens of each way that the provider had cached. `per_1000_messages`: calls and
-        tokens of each way, and of mnemon by purpose.
+        tokens of each way, and of mnemon by purpose. `targets`: the limit of `input_saved`.
     """
     messages = users * MESSAGES
     counted: dict[str, dict[str, float]] = {}

@@ -82,7 +82,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.broker.streams.restored_log.RestoreUnfinished: a restore into the log has not ended.
         mnemon_infra.health.consistency.LogLost: the database has an event beyond the end of the log.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
-        mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
+        mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
         Also every exception that `mnemon_infra.vectors.vector_index.open_index` raises.
     """
@@ -167,7 +167,7 @@ def build_consumer(
 
 @asynccontextmanager
 async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
-    """Serve metrics and health of this process over HTTP; yield None if no port is configured."""
+    """Serve metrics and health of this process over HTTP; yield the probe, or None without a port."""
     if deployment.metrics_port is None:
         yield None
         return
@@ -218,8 +218,8 @@ async def _open_vector_index(
 ) -> AsyncIterator["VectorIndex | None"]:
     """Open the vector index; yield None if no consumer needs it.
 
-    If no place for vectors is configured, and neither `index` nor `dedupe` is among the consumers, `retrieve`
-    runs in degraded mode, without the vector index.
+    If neither a Qdrant server nor a folder is set, and neither `index` nor `dedupe` is among the consumers,
+    `retrieve` runs in degraded mode, without the vector index.
     """
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):
@@ -248,7 +248,7 @@ async def _open_vector_index(
 async def _recover_collections(
     connection: Client, database: Database, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Create and refill collections of a Qdrant server that are deleted while this process has them open."""
+    """Recreate and refill a Qdrant server's collections if they are deleted while this process uses them."""
     from mnemon_infra.vectors.edge.owner import announce_swap
     from mnemon_infra.vectors.port import VectorsLost
     from mnemon_infra.vectors.recovery import recover_lost_collections
@@ -318,9 +318,9 @@ async def _follow_swaps(
 async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Index the log again from its start if no collection has points, or a collection with rows has none.
 
-    The folder of the vectors may have been deleted, or a former version did not have the collection. If rows
-    suffice to fill the empty collections, publish a trigger for each of their users instead, and do not read
-    the log again.
+    The folder of the vectors may have been deleted, or a former version did not have the collection. If
+    another collection has points, and rows suffice to fill the empty collections, publish a trigger for each
+    user with such rows instead, and do not read the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection

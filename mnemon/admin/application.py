@@ -61,7 +61,7 @@ def create_application(parts: ServerConnections, access: Access, names: Collecti
     """Return the application of the admin page.
 
     Args:
-        parts: the servers that the pages show.
+        parts: connections to the servers that the pages show.
         access: checks tokens, links and sessions.
         names: host names by which browsers reach the page, besides IP addresses and `localhost`.
     """

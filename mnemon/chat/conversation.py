@@ -186,7 +186,9 @@ class ChatConversation:
             self._screen.show_search(self._last.text, self._last.found, self._last.context)
 
     async def _search_message(self, text: str, min_seq: int) -> SearchReplyV2:
-        """Return the hits for a message; a failed search has no hits, and its error code in `degraded`.
+        """Return the hits for a message, except hits with the same text.
+
+        A failed search has no hits, and its error code in `degraded`.
 
         Call this before the answer is published: a later search would find the answer, too.
         """

@@ -151,9 +151,9 @@ def unset(
 def history(
     tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """List the last 64 changes of the general settings or of a tenant's settings, oldest first.
+    """List the last 64 revisions of the general settings or of a tenant's settings, oldest first.
 
-    Each change is shown with its time and the program that made it.
+    Each revision is shown with its changes, its time and the program that made it.
 
     Example: `mnemon settings history --data ./memory`
     """

@@ -72,11 +72,10 @@ class SlowClientProtocol(H11Protocol):
             self._unused = self.loop.call_later(IDLE_SECONDS, self._watch_use)
 
     def _end_idle_connection(self, answered: RequestResponseCycle | None, waiting: int) -> None:
-        """End the connection if it has had no request since `answered`; else check again later.
+        """End the connection if it is idle: no request since `answered`, and no read. Else check again later.
 
-        The last answer may still be in the buffer, of which `waiting` bytes were unread at the last check.
-        The connection is in use if the client has since read at least `MIN_READ_BYTES` of these bytes, or all
-        of them.
+        The write buffer may still have the last answer: it had `waiting` bytes at the last check. The client
+        reads if it has since taken at least `MIN_READ_BYTES` of these bytes, or all of them.
         """
         is_read = waiting > 0 and self.transport.get_write_buffer_size() <= max(waiting - MIN_READ_BYTES, 0)
         if self.cycle is answered and not is_read:

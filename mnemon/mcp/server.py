@@ -47,7 +47,7 @@ Raises:
 
 
 class NoUser(Exception):
-    """A request does not name a user whose memory it may use."""
+    """A request names no user, or its key does not permit the request."""
 
 
 def create_server(resolve_target: TargetResolver) -> Server[Any]:
@@ -159,7 +159,7 @@ class _MemoryHandlers:
         """Return the context as text, for requests whose errors must be protocol errors.
 
         Raises:
-            MCPError: the request names no valid user, or the memory does not answer.
+            MCPError: the request names no valid user or has no permission, or the memory gives no result.
         """
         try:
             reply = await self._send_request(self._resolve_target(context), CONTEXT.name, arguments)

@@ -308,7 +308,12 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return counts of the user's messages, the last log position, and the latest rejected events.
+        """Return the state of the user's messages and events.
+
+        Returns:
+            The current `conversation`; the numbers of `conversations` and `messages`; the times of the oldest
+            and the newest message; the last position of the log as `log_seq`; and in `rejected` the latest
+            rejected events of the user, at most ten.
 
         Raises:
             AskFailed: the request got no result.

@@ -66,8 +66,9 @@ class FactTools:
                 working fact the end that its words name, else that of the setting `limits.working_days`.
 
         Returns:
-            The decision, with the `id` of the saved fact or of the known fact that says the same; or with the
-            `reason` for a rejection, such as a secret in the text.
+            The decision, with the `id` of the saved or updated fact, or of the known fact that says the same.
+            A rejection has a `reason`, such as a secret in the text, and the `rule`; if a known fact caused
+            the rejection, also the `id` of that fact.
 
         Raises:
             AskFailed: no decision is known. With the code `unavailable` or `timeout`, the fact may still be
@@ -237,8 +238,9 @@ class FactTools:
             expires_at: the time from which the fact is not shown; then the fact is removed.
 
         Returns:
-            The `fact` with its new content. If the query does not clearly mean one fact, the reply has no
-            `fact` but at most five `candidates`, best first: change one of them by its id.
+            The `fact` with its new content, and its former `versions`, at most 99, newest first. If the query
+            does not clearly mean one fact, the reply has no `fact` but at most five `candidates`, best first:
+            change one of them by its id.
 
         Raises:
             AskFailed: no fact has the id, or the query means no fact (`not_found`); or the policy refuses the

@@ -238,13 +238,14 @@ class Publisher:
     async def _retry_publish(
         self, batch: list[EncodedEvent], attempt: Callable[[], Awaitable[PubAck]]
     ) -> PubAck:
-        """Attempt to publish until the server answers; return its acknowledgement.
+        """Attempt to publish until the server stores or refuses the events; return its acknowledgement.
 
         A failure that may be temporary is retried for up to `Timeouts.retry` seconds.
 
         Raises:
             APIError: the server refused the events, and would refuse them again.
-            PublishFailed: no answer arrived in time, a permission is denied, or the connection is closed.
+            PublishFailed: no attempt succeeded in time, a permission is denied, or the client cannot send,
+                for example because the connection is closed.
         """
         clock = asyncio.get_running_loop().time
         deadline = None  # runs from the first failure: a batch may wait long for the previous batch

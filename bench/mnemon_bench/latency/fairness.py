@@ -50,7 +50,7 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one user with one caller, first alone, and then while another user floods the system.
+    """Measure one user with one caller: alone, while another user's document is indexed, and in a flood.
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 
@@ -67,7 +67,7 @@ async def run(
         decided that is proposed after the flood, over the time without a flood. `saved_to_flood`: the same
         time over the time until all proposals of the flood are decided. `milliseconds` and `seconds`: the
         measured values. `degraded_alone`, `degraded_reading` and `degraded_flooded`: number of contexts that
-        lack parts, of `requests` in each case.
+        lack parts, of `requests` in each case. `targets`: the limits of `saved_to_flood` and these numbers.
 
     Raises:
         RuntimeError: a context has an error.

@@ -69,8 +69,10 @@ async def run(
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP divided by the time
         over NATS, or by the time of the bare route with the same body; `..._rate` is the ratio of requests
         per second.
-        `proxy_added_first_token_ms_p50`: time to the first token of the proxy minus that of the provider.
-        Times are in ms.
+        `proxy_added_first_token_ms_p50`: median time to the first token of the proxy minus that of the
+        provider; `targets`: the limit of this difference. `first_token_ms`: p50 and p99 of the proxy
+        and of the provider. `milliseconds` and `requests_per_second` by
+        `<request>_<http|nats|route>_<callers>`. Times are in ms.
 
     Raises:
         RuntimeError: a request fails.

@@ -123,6 +123,10 @@ async def run(
         in ms. `full` is `search` as a bot uses it, `threshold_0` is `search` with a threshold of 0, and
         `bm25`, `dense` and `fused` are its candidates before ranking. `unanswerable_hit_rate`: the share of
         questions without an answer that get hits, for each kind that the data has; see `compute_hit_rates`.
+        `unanswerable_hit_rate_threshold_0`: the same with a threshold of 0. `ratios`: recall@10 of `full`
+        over that of `bm25`, `dense` and `fused`. `targets`: minima and maxima of the figures.
+        `recall@5`, `recall@10`, `recall@5_<language>` and `search_p50_ms`: figures of `full`.
+        `recall@10_threshold_0`: recall@10 of `threshold_0`. `turns`: number of imported turns.
 
     Raises:
         RuntimeError: a search fails.
@@ -315,9 +319,11 @@ def summarise_method(
 ) -> dict[str, Any]:
     """Return recall, hit rate, reciprocal rank and times (in ms) of a method.
 
+    Except for the times, the figures are also given by category and by language.
+
     Args:
         answered: the questions with the turns that the method has found.
-        languages: categories of the questions in each language for which figures are computed separately.
+        languages: maps each language that gets separate figures to the categories of its questions.
     """
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})

@@ -49,7 +49,7 @@ async def take_sample(connection: Client, database: Database, folder: Path) -> S
 
 
 def sample_processes() -> Sample:
-    """Return memory (MB), threads, files and connections of child processes that have a role, by role."""
+    """Return number, memory (MB), threads, files and connections of child processes with a role, by role."""
     sample: defaultdict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess), process.oneshot():

@@ -44,8 +44,8 @@ async def run(
     Returns:
         `decisions_per_second` of one worker, of four (each with its own connection, all in one process
         with one embedded engine), and of a bare loop that embeds, searches and upserts the same proposals.
-        `ratios`: the ratios of these rates. `outcome`: number of events in the log by name, the same for one
-        worker and for four.
+        `ratios`: the ratios of these rates. `targets`: empty. `outcome`: number of events in the log by name,
+        the same for one worker and for four.
 
     Raises:
         RuntimeError: the same proposals led to different decisions in two measurements.

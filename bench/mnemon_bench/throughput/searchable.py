@@ -56,8 +56,9 @@ async def run(
 
     Returns:
         `messages_per_second`: from the first publish until all messages are indexed and the last is found.
-        `ratios`: `searchable_to_bare` is that rate over the rate of a loop that embeds and upserts the same
-        texts. `peak_resident_bytes`: of the process with `index`, by number of messages. `bytes_per_message`:
+        `targets`: the limit of this rate. `ratios`: `searchable_to_bare` is the rate over that of a loop that
+        embeds and upserts the same texts. `searchable_per_second` and `bare_per_second`: both rates in each
+        round. `peak_resident_bytes`: of the process with `index`, by number of messages. `bytes_per_message`:
         growth of this memory, which includes the vectors of the embedded engine, for each message.
 
     Raises:

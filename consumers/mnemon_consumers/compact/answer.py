@@ -146,9 +146,9 @@ class SummaryRefusal:
 def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRefusal:
     """Check the answer of a model to a request for a summary.
 
-    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Other known
-    text besides the summary, such as an introduction, leads to a refusal. The summary is not shortened,
-    because its end matters as much as its beginning.
+    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Other text
+    that the check recognises beside the summary, such as an introduction, leads to a refusal. The summary is
+    not shortened, because its end matters as much as its beginning.
 
     Returns:
         The summary on one line, or the reason for its refusal.

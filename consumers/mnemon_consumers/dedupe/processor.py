@@ -153,7 +153,10 @@ class ProposalProcessor:
         return known
 
     async def _apply_new_events(self, connection: Client, owner: Owner, known: UserState) -> None:
-        """Apply the events that the log has received since the user's position."""
+        """Apply the events that the log has received since the user's position.
+
+        Proposals and comparisons are queued. Proposals that an erasure covers are removed from the log.
+        """
         async for page in read_event_pages(connection, build_thing_filter(*owner, "fact"), known.position):
             await yield_to_requests()
             for delivery in page:

@@ -58,7 +58,7 @@ class UserFacts:
     """One user's facts.
 
     Attributes:
-        facts: the facts that are kept, by id. A fact whose end has passed is included until it is expired.
+        facts: the facts that are kept, by id. A fact whose end has passed stays until an event ends it.
         decided: event ids of the proposals and comparisons that are decided.
     """
 
@@ -154,7 +154,7 @@ def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both name the same conversation.
 
     If one fact has no sources, because it was saved by a tool, imported or changed by the verb `update`, the
-    result has none either. If the result had only the sources of the other fact, it would be forgotten with
+    result has none either. With only the sources of the other fact, the joined fact would be forgotten with
     the conversation of that fact.
     """
     if not one.sources or not other.sources:

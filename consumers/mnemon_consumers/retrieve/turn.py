@@ -171,7 +171,7 @@ async def read_unsummarised_messages(
 async def _count_unread(
     turn: ContextTurn, seen: PositionedValue[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
-    """Return counts of older messages, from the cache or the projections; the view may have some of them."""
+    """Return counts of older messages, from the cache or the projections; `seen` may have some of these."""
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find_counts(owner, view, edges)
     if counted is None:

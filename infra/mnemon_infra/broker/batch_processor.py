@@ -93,7 +93,7 @@ class BatchProcessor:
 
     @asynccontextmanager
     async def _keep_in_progress(self, messages: Sequence[Msg]) -> AsyncIterator[None]:
-        """Tell the server during the block that the messages are in progress, if the durable allows it."""
+        """Report the messages as in progress during the block, if `handling_seconds` exceeds `ack_wait`."""
         if self._durable.handling_seconds <= self._durable.ack_wait:
             yield
             return

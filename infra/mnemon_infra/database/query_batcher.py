@@ -23,8 +23,8 @@ LookupResult = TypeVar("LookupResult")
 class QueryBatcher(Generic[LookupKey, LookupResult]):
     """Batcher of lookups of one kind.
 
-    Lookups that arrive while `ROUND_TRIPS` round trips run go into the next one together. No lookup waits for
-    others to arrive.
+    Lookups that arrive while `ROUND_TRIPS` round trips run go into the next one together, at most `AT_ONCE`.
+    No lookup waits for others to arrive.
     """
 
     def __init__(

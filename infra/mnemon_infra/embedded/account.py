@@ -1,4 +1,4 @@
-"""System account under which PostgreSQL runs if mnemon runs as root, which PostgreSQL itself refuses."""
+"""System account under which PostgreSQL runs if mnemon runs as root: PostgreSQL refuses to run as root."""
 
 import fcntl
 import os
@@ -44,7 +44,7 @@ class Account:
             mode = folder.stat().st_mode
             if not mode & 0o001 and folder.stat().st_uid != self.user:
                 folder.chmod(mode | 0o001)
-                log.info("folder made searchable for all accounts", folder=str(folder), needed_by=NAME)
+                log.info("folder permission added", folder=str(folder), permission="o+x", needed_by=NAME)
 
 
 def build_account_arguments(account: Account | None) -> dict[str, Any]:

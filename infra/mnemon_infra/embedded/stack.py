@@ -123,7 +123,7 @@ class Stack:
                 except Exception as error:
                     if not await self._has_ended_since(ends):
                         raise
-                    log.warning("start failed as a server ended, retrying", error=str(error))
+                    log.warning("server ended during the start, retrying", error=str(error))
                     await self._is_whole.wait()
                     continue
                 yield started

@@ -1,8 +1,9 @@
 """Consistency checks of log, rows and points, while processes start and run.
 
 A log that was lost, or replaced by an older one, ends before the newest rows. A log that was restored beside
-an older database has events without rows: a snapshot of a stream contains the positions of its consumers, so
-the server would never deliver those events. Points may be lost, or a former version did not write them.
+an older database has events without rows: a NATS snapshot of a stream contains the positions of its
+consumers, so the server would never deliver those events. Points may be lost, or a former version did not
+write them.
 """
 
 from collections.abc import Iterable
@@ -47,7 +48,9 @@ class LogLost(Exception):
 
 
 async def require_same_log(connection: Client, database: Database) -> None:
-    """Check that the log does not end before the newest row: the log would assign the row's position again.
+    """Check that the log does not end before the newest row.
+
+    A log that ends earlier would assign the row's position again.
 
     Raises:
         LogLost: the database has an event beyond the end of the log.
@@ -64,8 +67,9 @@ async def require_same_log(connection: Client, database: Database) -> None:
 async def find_first_missing(connection: Client, database: Database) -> int | None:
     """Return the first recent log position whose row is missing; None if no row is missing.
 
-    Recent positions are those after the newest row, and the last `LOOKED_BACK` before the applied position.
-    Events that became dead letters of `persist` do not count as missing. An audit checks all positions.
+    Recent positions are those after the newest row, and the last `LOOKED_BACK`, both up to the applied
+    position. Events that became dead letters of `persist` do not count as missing. An audit checks all
+    positions.
 
     Raises:
         DatabaseUnavailable: the database does not answer.

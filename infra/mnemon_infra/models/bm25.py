@@ -121,7 +121,7 @@ _GRAMS = Bm25(
 def _split_by_script(text: str) -> Iterator[tuple[Bm25, str]]:
     """Yield each script's encoder with the words of the text in that script, in one string.
 
-    Scripts that `UNSPACED` matches have pairs of characters in the place of words.
+    For scripts that `UNSPACED` matches, the results of `_split_grams` take the place of words.
     """
     if text.isascii():
         yield _OTHERS, text

@@ -42,7 +42,7 @@ def weigh_query(text: str) -> Sparse:
 
 
 def add_query_concepts(words: Mapping[int, float]) -> Sparse:
-    """Add the concepts of a query's words to their weights; `words` maps ids of stems to weights."""
+    """Add concepts to the weights of a query's words; `words` maps ids of stems to weights."""
     return _add_concepts(words, QUERY_WEIGHT)
 
 

@@ -1,1 +1,1 @@
-"""Process-wide parts: cancellation, faults, gates, disk space, the data folder, the priority of requests."""
+"""Process-wide parts: cancellation, faults, gates, disk space, sparse copies, data folder, request priority."""

@@ -31,7 +31,7 @@ def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
 
 
 def _find_data(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the first byte, and the byte after the last, of each part of a file that holds data."""
+    """Yield begin and end, in bytes, of each part of a file that is not a hole."""
     size, end = os.fstat(file.fileno()).st_size, 0
     while end < size:
         try:

@@ -136,7 +136,7 @@ async def open_row_generation(
         up_to: log position of a generation of the kind `as of`; None for the other kinds.
 
     Raises:
-        RebuildBlocked: a schema of its name was not created by a rebuild.
+        RebuildBlocked: the schema with the generation's name was not created by a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """

@@ -92,7 +92,8 @@ class Replay:
     async def apply_later_erasures(self) -> None:
         """Apply erasures beyond `reached`. Call this after the last `replay_until`.
 
-        An erasure deletes rows in all generations, but misses rows that a replay has read but not written.
+        An erasure deletes rows in all generations, except rows of events that a replay has read but not yet
+        written.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: a server does not answer; the call may be repeated.

@@ -111,7 +111,7 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait for `persist` within the timeout, and replay up to the applied position of `persist`.
+        """Wait, within the timeout, until `persist` has no event and no sweep left; replay what it has applied.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -124,7 +124,7 @@ class RowVerifier:
         self._verdict.is_settled = settled
 
     async def _replay_to_applied(self) -> None:
-        """Replay up to the live generation's applied position, because later events may remove content."""
+        """Replay just up to the live generation's applied position: later events may remove content."""
         applied = await self._place.load_applied_position()
         await self._replay.replay_until(applied, lambda reached: self._progress.report_rows(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)

@@ -35,7 +35,7 @@ class NoSuchRevision(Exception):
 
 
 class SettingChange(NamedTuple):
-    """Change of one setting. `before` and `after` are a tuple with the value, or empty if it was not set."""
+    """Change of one setting. `before` and `after` are tuples with the value, or empty without one."""
 
     setting: str
     before: tuple[Any, ...]

@@ -132,10 +132,11 @@ def parse_residence(body: bytes | None) -> Residence | None:
 
 
 def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> bool:
-    """Apply an entry of the bucket to the residences by tenant; return False for another key.
+    """Apply an entry of the bucket to the residences by tenant; return False if it has no residence's key.
 
     Raises:
-        ValueError: the entry is not a residence, or has a state of a newer version; nothing is changed.
+        ValueError: the entry is not a residence, has a state of a newer version, or has a key that no tenant
+            can have; nothing is changed.
     """
     if (tenant := parse_residence_tenant(key)) is None:
         return False
@@ -196,7 +197,7 @@ async def write_residence(connection: Client, tenant: str, residence: Residence 
         connection: connection of an operator.
         tenant: the tenant.
         residence: the residence; None removes the entry.
-        last: the revision of the present entry; 0 without one.
+        last: the revision of the newest entry, even of a removal; 0 if there never was one.
 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.

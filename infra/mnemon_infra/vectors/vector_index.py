@@ -68,7 +68,8 @@ async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterat
         mnemon_infra.vectors.port.VectorsInUse: another process has the folder open.
         mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors, or their model is not
             recorded.
-        mnemon_infra.vectors.port.VectorsUnavailable: the vector store does not answer, or its disk is full.
+        mnemon_infra.vectors.port.VectorsUnavailable: the vector store does not answer, its disk is full, or
+            the certificates for the server cannot be read.
         mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing, or the
             key cannot be sent.
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer or refuses, or its

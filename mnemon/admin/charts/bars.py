@@ -38,7 +38,7 @@ class Bar(NamedTuple):
 
 
 class AxisLine(NamedTuple):
-    """A horizontal line or a mark on the time axis: coordinate and label."""
+    """A line of the value axis, or a mark on the time axis: coordinate and label."""
 
     at: float
     label: str

@@ -20,7 +20,7 @@ class Box(NamedTuple):
 
 
 class PartLabel(NamedTuple):
-    """Kind and state of a part, and the lines of text below its name."""
+    """Kind and state of a part, whether the part is busy, and the lines of text below its name."""
 
     kind: PartKind
     lines: Sequence[str] = ()

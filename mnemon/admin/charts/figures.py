@@ -85,7 +85,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """Return the current state of each consumer in `PROCESSES`."""
+    """Return state, rate and waiting messages of each consumer in `PROCESSES`, by its name."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
         compute_lags(before.consumers, now.consumers),

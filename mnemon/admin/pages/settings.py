@@ -226,7 +226,7 @@ def _is_about(field: str, name: str) -> bool:
 
 
 def _locate_error(field: str, name: str, problem: str) -> str:
-    """Return an error; in a list of prices, name the line and the part at fault: `line 2, input: ...`."""
+    """Return the problem; in a list of prices, after the line and the part at fault: `line 2, input: ...`."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
             return f"line {int(number) + 1}, {' '.join(parts)}: {problem}"

@@ -48,7 +48,7 @@ def backup(
     """Back up the log, settings, API keys, logins and erasures, while everything runs.
 
     The first run copies the whole log. A further run with the same destination copies new events, and
-    rewrites segments with events that were erased since, so that the backup has no text of an erased user.
+    rewrites segments that contain events erased since then, so that the backup has no text of an erased user.
     If a run is killed, the segments that the manifest names can be restored, and the next run continues from
     there. The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB
     before compression.

@@ -35,7 +35,7 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest dead letters, each as `summarize_letter` returns it, out of `count`."""
+    """Show the newest of `count` dead letters, each in the form that `summarize_letter` returns."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return

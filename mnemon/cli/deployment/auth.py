@@ -33,7 +33,8 @@ FileOption = Annotated[
         "--file",
         metavar="FILE",
         resolve_path=True,
-        help="Instead of --data: file of logins that the configuration of your own nats-server includes.",
+        help="File of logins that the configuration of your own nats-server includes; use it instead of "
+        "--data.",
     ),
 ]
 _RELOAD: Final = "run this twice: nats-server --signal reload"

@@ -221,7 +221,8 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     """Swap back to the former generation.
 
     Raises:
-        RebuildBlocked: another process rebuilds, or no former generation can take over.
+        RebuildBlocked: another process rebuilds, there is no former generation, its schema has another
+            revision, or mnemon runs while the former vectors are of another embedding model.
     """
     from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 

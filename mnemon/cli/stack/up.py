@@ -229,7 +229,7 @@ def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextMan
 
 
 def _apply_login(stack: "Stack", role: "LoginRole") -> "Deployment":
-    """Return the deployment with the login of a role; with a configured NATS server, return it unchanged."""
+    """Return the deployment with the login of a role, or unchanged if a NATS server is configured."""
     from mnemon_infra.embedded.logins import FolderLogins
 
     if not any(server.part == "broker" for server in stack.servers):

@@ -196,7 +196,7 @@ def abandon(
 
 @app.command("status")
 def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show where a tenant is, and how many events that arrived here after it left were not forwarded.
+    """Show where a tenant is, and the number of late events that this deployment has not forwarded.
 
     Exits with code 1 if there are such events.
 
@@ -257,7 +257,8 @@ async def _open_sites(
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
     """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
 
-    End the command if the address of a server is not given, or if both deployments are the same.
+    End the command if the address of a server is not given, if an option is invalid, or if both deployments
+    are the same.
     """
     from mnemon.operations.tenant_move.deployment import strip_login
     from mnemon_infra.telemetry.logging import configure_logging

@@ -115,7 +115,10 @@ class VectorAudit:
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _judge_row(self, collection: Collection, item: IndexableItem, audit: CollectionAudit) -> None:
-        """Add a fault for a row that lacks points, unless the points exist by now or the row is gone."""
+        """Count a row that lacks points if a pending sweep explains it; else add a fault.
+
+        Do neither if the points exist by now, or if the row is no longer visible.
+        """
         if not await self._is_row_visible(collection, item) or all(
             [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, item)]
         ):

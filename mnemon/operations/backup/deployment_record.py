@@ -58,7 +58,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 
 
 async def read_deployment_record(connection: Client, logins: str | None, position: int) -> DeploymentRecord:
-    """Read settings, API keys and erasures from the servers.
+    """Read settings, API keys and erasures from the servers; return them with the given logins.
 
     Args:
         connection: connection with permission to read all streams.

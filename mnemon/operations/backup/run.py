@@ -186,8 +186,8 @@ class _BackupRun:
     async def _require_same_log(self, former: Manifest, end: int) -> None:
         """Check that the backup is of this log.
 
-        The log must not end before the backup. Of the last events of the segments, the newest one that the
-        log still has must have the same time in both.
+        The log must not end before the backup. The newest event that ends a segment and is still in the log
+        must have the same time in the log and in the backup.
         """
         location = self._repository.location
         if end < former.position:

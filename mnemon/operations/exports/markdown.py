@@ -43,7 +43,7 @@ class _UserMemory:
 
 
 async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user without expired facts; no line if no fact, field or task is left."""
+    """Yield the lines of one user, without expired facts; no line if no fact, field or task is left."""
     known = _UserMemory()
     async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:

@@ -30,7 +30,7 @@ class NotIndexed(Exception):
 
 
 class FolderFiles(NamedTuple):
-    """The files of a folder: paths relative to it, with `/`, sorted."""
+    """The kind of a folder, and the sorted paths of its files: relative to the folder, with `/`."""
 
     origin: Origin
     paths: list[str]

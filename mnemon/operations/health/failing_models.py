@@ -26,7 +26,10 @@ _CONSUMERS: Final = ("extract", "compact")
 
 
 class FailingModelState(BaseModel):
-    """A model that refuses or does not answer, and the known tenants whose settings name it."""
+    """A model that refuses or does not answer, and the tenants whose settings name it.
+
+    `tenants` lists only tenants with settings of their own or with pending work.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +48,7 @@ class FailingModelState(BaseModel):
 
 
 class GivenUpState(BaseModel):
-    """Windows of a tenant that a consumer gave up with one model, for one reason, and their next step.
+    """Windows that a consumer gave up, of one tenant, with one model and for one reason; and the next step.
 
     Only windows that still have dead letters count.
     """

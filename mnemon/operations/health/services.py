@@ -23,8 +23,8 @@ class ServiceCounts(NamedTuple):
     def compute_increase(self, before: "ServiceCounts") -> "ServiceCounts":
         """Return the difference from earlier counts; `processes` is the current number.
 
-        If there are fewer requests than before, a process has ended or restarted at 0: return the counts
-        unchanged.
+        If there are fewer requests than before, a process has ended or restarted at 0: return the current
+        counts.
         """
         if self.requests < before.requests:
             return self

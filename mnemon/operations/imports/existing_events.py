@@ -1,4 +1,4 @@
-"""Events of a user that the log has already, so that an import can be repeated or continued."""
+"""A user's events that the log has already, so that an import can be repeated or continued."""
 
 from dataclasses import dataclass, field
 
@@ -55,7 +55,7 @@ class ExistingEvents:
 
 
 async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
-    """Load the events of a user that the log has."""
+    """Load the events that the log has of a user."""
     found = ExistingEvents()
     for pattern in build_user_filters(*owner):
         async for logged in stream_events(connection, pattern):

@@ -58,7 +58,7 @@ class GenerationVerification:
         self._rows = RowVerifier(place, replay.rows, progress, timeout_seconds=timeout_seconds)
 
     async def compare_all(self) -> RowVerification:
-        """Compare all rows and vectors; return the counts of differences, and the first ones."""
+        """Compare all rows and vectors; the result has each collection of vectors as a further table."""
         verdict = await self._rows.verify()
         if self._generation.vectors and self._live:
             verdict.is_settled &= await self._reach_same_position(self._generation.vectors)

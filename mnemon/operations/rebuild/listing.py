@@ -16,7 +16,8 @@ class ListedGeneration(NamedTuple):
     Attributes:
         generation: the generation of the rows.
         position: log position up to which it is filled.
-        vectors: the deployment with the place of its vectors; the vectors may be absent.
+        vectors: the deployment with the schema and the vectors folder of the generation; the vectors may be
+            absent.
         vector_bytes: size of the vectors on this disk in bytes; None if they are not in a folder.
     """
 

@@ -46,8 +46,8 @@ async def count_points(place: Site, generation: Deployment) -> int | None:
     """Count the points of a generation, which may be live.
 
     Returns:
-        The number of points; None if no vectors with a known model exist, or if a process has a generation
-        open that is not live.
+        The number of points; None if there are no vectors or their model is not recorded, or if the
+        generation is not live and a process has it open.
     """
     made_by = await read_model_record(generation)
     if made_by is None:

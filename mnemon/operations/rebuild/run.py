@@ -30,12 +30,13 @@ class RebuildResult(NamedTuple):
 async def rebuild_generation(place: Site, progress: GenerationProgress) -> RebuildResult:
     """Replay the log into a new generation, and swap it with the live generation.
 
-    The new generation becomes live when it has reached the end of the log while writers wait.
-    `GenerationVerification` compares generations; this function does not. Other errors of `open_generation`
-    propagate.
+    The new rows become live once they have reached the end of the log, while writers of rows wait. The new
+    vectors follow. `GenerationVerification` compares generations; this function does not. Other errors of
+    `open_generation` propagate.
 
     Raises:
-        RebuildBlocked: a former generation exists, or another schema has the name of the new generation.
+        RebuildBlocked: a former generation exists, or another schema has the name of the former or of the new
+            generation.
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the next call continues from the position reached.
     """

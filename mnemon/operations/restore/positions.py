@@ -14,11 +14,11 @@ def build_message(record: LogRecord) -> ExactMessage:
 
 
 def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMessage]:
-    """Yield the messages after a position, in log order, up to the last of the records.
+    """Yield the events and fillers after a position, in log order, up to the last of the records.
 
     Args:
         records: events in log order; those that are written already are skipped.
-        last: last position that is written.
+        last: position up to which the log is written already.
     """
     for record in records:
         if record.seq <= last:

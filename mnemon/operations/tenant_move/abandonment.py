@@ -97,7 +97,7 @@ def _has_begun_move(residence: Residence) -> bool:
 
 
 def _has_unfinished_revert(residence: Residence, other_residence: Residence | None) -> bool:
-    """Return whether the other deployment reverts a move to this one, and the revert has not ended.
+    """Return whether a revert from the other deployment back to this one has begun and has not ended.
 
     A revert has not ended either if a command was killed while it abandoned the revert.
 
@@ -187,7 +187,8 @@ async def _stop_target(target: TenantSite, is_returning: bool) -> bool:
     """Stop the target from serving the tenant, if a command was killed in the middle of the switch.
 
     Returns:
-        False if the target has new events of the tenant, which an abandonment would lose.
+        False, and the target still serves the tenant, if it has new events of the tenant, which an
+        abandonment would lose; otherwise True.
     """
     residence = target.residence
     assert residence is not None

@@ -1,4 +1,4 @@
-"""Positions of a moved tenant's events: from one log to the other, also inside events. No I/O."""
+"""Positions of a moved tenant's events, mapped from one log to the other, also inside events. No I/O."""
 
 import json
 from array import array
@@ -117,8 +117,8 @@ RANGES: Final = frozenset({"summary.written", "summary.merged", "window.answered
 def map_event_positions(name: str, fields: Body, own: int, positions: PositionMap) -> Body:
     """Return a body with the positions of the other log.
 
-    Sources that are gone are left out. An end of a range that is gone becomes the nearest position at which
-    the range contains the same events.
+    Sources that are gone are left out. If the event at a bound of a range is gone, the bound becomes the
+    nearest position at which the range contains the same events.
 
     Args:
         name: name of the event.

@@ -137,7 +137,7 @@ def _find_differences(
 
 
 def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) -> Iterable[str]:
-    """Yield the names of the columns that differ; a position is equal to that of its copy."""
+    """Yield the names of the columns that differ; corresponding positions count as equal."""
     for name in (original.keys() | moved.keys()) - _UNCOMPARED:
         one, other = original.get(name), moved.get(name)
         if one == other and name not in {*_POSITIONS, "body"}:

@@ -111,7 +111,7 @@ class Lexicon:
         words: entries of one word, by its forms.
         longer: entries of several words, by the forms of their first word and then of their second.
         numbers: numbers by the form of their word.
-        roles: maps each preposition that has a contrary preposition to its meaning, such as `from`.
+        roles: the meaning, such as `from`, of each preposition that has a contrary preposition.
         grammar: lists of words that tell the structure of a sentence.
     """
 

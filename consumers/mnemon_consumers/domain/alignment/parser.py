@@ -59,7 +59,10 @@ def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_pair(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
-    """Parse two facts. A phrase is one term if the other fact has a word or phrase with the same concept."""
+    """Parse two facts.
+
+    A compound phrase is one term if the other fact has a word or phrase with the same concept.
+    """
     a, b = parse_fact(old), parse_fact(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
     return (parse_fact(old, common), parse_fact(new, common)) if common else (a, b)
@@ -115,7 +118,10 @@ class _Parser:
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
-        """Return whether a letter shows another language, or no word of at least three is in the lexicon."""
+        """Return whether the text seems to be in a language other than English and Russian.
+
+        Such a text has a letter of another alphabet, or three or more words, none of which is in the lexicon.
+        """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
         words = [

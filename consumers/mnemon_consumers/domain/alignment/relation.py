@@ -303,7 +303,7 @@ class _PairComparison:
         )
 
     def _is_another_part(self) -> bool:
-        """Return whether one fact adds a number or name to a common name, such as "Dune 2" to "Dune"."""
+        """Return whether one fact adds a number or name to a name in both facts: "Dune 2", "Dune"."""
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
@@ -563,7 +563,7 @@ class _PairComparison:
         )
 
     def _find_clause_end(self) -> int:
-        """Return the place of "and" after the clause that ends a state: "sold the car and bought a bike".
+        """Return the index of "and" after the clause that ends a state: "sold the car and bought a bike".
 
         Returns:
             The number of words of the newer fact if it ends no state, if the older fact has ended already, or
@@ -676,7 +676,7 @@ class _PairComparison:
         return is_unable and is_able and is_whole and has_topic
 
     def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
-        """Return whether the newer fact says that a person whose job the older fact tells has retired."""
+        """Return whether a person has a job in the older fact, and has retired in the newer fact."""
         is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
         is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") for term in self.alignment.old if not term.role
@@ -1014,7 +1014,10 @@ def _is_owner(statement: ParsedFact, person: Term) -> bool:
 
 
 def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
-    """Return whether a name is a person's: "brother Tom", "a friend called Tom", not "friend uses Linux"."""
+    """Return whether a name stands beside a word for a person, and so names this person.
+
+    It does in "brother Tom" and "a friend called Tom", but not in "friend uses Linux".
+    """
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
     said = {term.place for term in statement.terms if term.text not in _CALLED}
@@ -1045,7 +1048,7 @@ def _has_word_between(statement: ParsedFact, first: Term, second: Term) -> bool:
 
 
 def _is_past(verb: Term) -> bool:
-    """Return whether a word is a verb in the past tense; English verbs are known by ending or from a list."""
+    """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
     if is_cyrillic(verb.text):
         return is_past_verb(verb.text)
     return verb.text.endswith("ed") or verb.text in load_lexicon().grammar["past"]
@@ -1075,7 +1078,7 @@ def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
 
 
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Return whether a common word only qualifies another word, as "piano" does in "piano lessons"."""
+    """Return whether a word in both facts only qualifies another, as "piano" does in "piano lessons"."""
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
     fillers = load_lexicon().grammar["participles"]
     return statement.is_english and any(

@@ -343,7 +343,7 @@ class Search:
     async def _find_named_facts(
         self, question: MemorySearch, leading: Sequence[LeadingFact], ids: IdFilter | None
     ) -> list[str]:
-        """Return the ids of facts with words of the names of leading facts.
+        """Return the ids of facts that contain words of a name in a leading fact.
 
         A name of one word in more than `MOST_FACTS_PER_NAME` facts gives no link, so its facts are left out.
         If the vector store does not answer in time, the result is empty.
@@ -441,7 +441,7 @@ class Search:
     ) -> dict[int, float]:
         """Return how well the tokens of each message match the query's, by log position.
 
-        Without a model of tokens, the result is empty.
+        Without the package `wordllama`, the result is empty.
         """
         if self._token_model is None:
             return {}

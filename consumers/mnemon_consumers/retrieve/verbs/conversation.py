@@ -19,7 +19,7 @@ from mnemon_infra.database.memory.user_memory import ConversationView
 
 
 class ConversationVerbs:
-    """Answers `history`, the last messages, and `status`, counts of messages and outcomes of events."""
+    """Answers `history` (the last messages) and `status` (counts of messages, and outcomes of events)."""
 
     def __init__(self, memory: Memory, snapshots: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory

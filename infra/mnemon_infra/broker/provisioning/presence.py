@@ -280,7 +280,7 @@ async def recreate_durables(connection: Client, durables: Sequence[DurableConsum
         except NotFoundError as error:
             if durable.stream == LOG and error.err_code == _NO_STREAM:
                 break  # deleted a moment ago: the next check reports it
-            log.error("absent durable found, creating it", stream=durable.stream, durable=durable.name)
+            log.error("durable found absent, creating it", stream=durable.stream, durable=durable.name)
             await provision(connection)
     return infos
 

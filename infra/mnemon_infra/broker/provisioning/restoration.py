@@ -222,7 +222,7 @@ class ExactWriter:
         Raises:
             ForeignEvent: another client wrote to the log.
             MessageTooLarge: the server does not take the message.
-            nats.errors.Error: the server does not answer.
+            nats.errors.Error: the server does not answer, or refuses the batch.
         """
         event_id = message.headers.get(MESSAGE_ID, "")
         size = len(message.body) + sum(len(name) + len(value) + 4 for name, value in message.headers.items())

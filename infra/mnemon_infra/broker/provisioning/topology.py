@@ -162,6 +162,7 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     Raises:
         LogTooNew: a newer version has marked the log; nothing was changed.
         RestoreUnfinished: a restore into the log has not ended; nothing was changed.
+        TooFewServers: there are fewer servers than copies; the consumer may be deleted.
         nats.errors.Error: the server does not answer, or refuses the reset; the consumer may be deleted.
     """
     stream_context = connection.jetstream()

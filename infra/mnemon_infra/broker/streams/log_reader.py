@@ -115,7 +115,7 @@ async def read_delivery(connection: Client, position: int) -> Delivery:
 
 
 async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
-    """Return an event from the leader of the log; nats-py would truncate its time to microseconds."""
+    """Return an event from the leader of the log; nats-py would cut the event's time to microseconds."""
     subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
     reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
     answer = json.loads(reply.data)

@@ -193,7 +193,10 @@ async def _try_append_batch(connection: Client, events: Sequence[LogEvent]) -> b
 
 
 async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set[str]:
-    """Return the ids that the log has received in its duplicate window, on the subjects of some events."""
+    """Return the ids that the log has received in its duplicate window on the subjects of `events`.
+
+    If there are more than `MOST_SUBJECTS` subjects, the ids on all subjects are returned.
+    """
     stream_context = connection.jetstream()
     window = (await stream_context.stream_info(LOG)).config.duplicate_window or 0
     last = await stream_context.get_last_msg(LOG, ">")

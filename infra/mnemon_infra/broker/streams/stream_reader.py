@@ -195,7 +195,7 @@ async def count_messages_from(connection: Client, stream: str, position: int) ->
 
 
 async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
-    """Create an ephemeral consumer, which keeps the place of a reader on the server; return its state."""
+    """Create an ephemeral consumer, with which the server keeps a reader's position; return its state."""
     config = ConsumerConfig(
         ack_policy=AckPolicy.NONE,
         mem_storage=True,

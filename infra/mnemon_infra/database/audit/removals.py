@@ -85,7 +85,7 @@ async def stream_watermarked_owners(database: Database) -> AsyncGenerator[list[O
 async def find_wrong_removals(
     database: Database, owners: Sequence[Owner], *, limit: int, up_to: int
 ) -> list[WrongRemoval]:
-    """Return the events of users whose content was wrongly removed or wrongly kept.
+    """Return those events of users that wrongly lost or wrongly kept their content.
 
     Summaries without content are left out; `find_wrong_summary_removals` checks them.
 

@@ -180,9 +180,10 @@ async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWi
 async def load_spans(
     connection: Connection, owner: Owner, conversation: str, up_to: int
 ) -> tuple[list[tuple[int, int]], int | None]:
-    """Return the spans of a conversation below a log position, and the position of its last discarding start.
+    """Return a conversation's spans, and the position of its last discarding start, both below `up_to`.
 
-    A discarding start discards earlier messages. The position is None without such a start.
+    A span that reaches beyond the log position `up_to` is cut there. A discarding start discards earlier
+    messages. The position is None without such a start.
     """
     parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
     begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)

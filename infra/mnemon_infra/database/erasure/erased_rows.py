@@ -238,7 +238,7 @@ async def _choose_existing(
 ) -> list[Statement]:
     """Set the search path to a generation, and return the statements on projections that exist there.
 
-    An older generation lacks some projections.
+    An older generation lacks some projections. For a schema of another program, the list is empty.
     """
     await _set_search_path(connection, schema)
     cursor = await connection.execute(

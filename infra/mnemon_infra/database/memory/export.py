@@ -28,7 +28,7 @@ _UP_TO: Final = make_parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
-    """A message. `conversation` comes from its subject: None is the current conversation at that position."""
+    """A message. `conversation` comes from its subject: None is the conversation that is current at `seq`."""
 
     seq: int
     event_id: str

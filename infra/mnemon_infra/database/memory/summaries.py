@@ -158,6 +158,6 @@ async def load_summaries_by_id(
 
 
 def _make_summaries(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
-    """Keep the newest of several summaries with the same id."""
+    """Make summaries from rows; of several summaries with the same id, keep only the newest."""
     stored = sorted(map(ConversationSummary._make, rows))
     return list({each.id: each for each in stored}.values())

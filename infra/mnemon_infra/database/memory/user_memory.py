@@ -73,7 +73,15 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class UserCounts:
-    """Counts of a user's visible messages and their conversations, and the current conversation."""
+    """A user's current conversation, and counts over all conversations.
+
+    Attributes:
+        conversation: id of the current conversation.
+        conversations: number of conversations with visible messages.
+        messages: number of visible messages.
+        first_at: the earliest time of a visible message; None without visible messages.
+        last_at: the latest time of a visible message; None without visible messages.
+    """
 
     conversation: str
     conversations: int
@@ -213,7 +221,7 @@ async def load_task_results(connection: Connection, queries: Sequence[TaskResult
 
 @query
 async def load_profiles(connection: Connection, owners: Sequence[Owner]) -> list[dict[str, Any]]:
-    """Return the profiles of users, with the latest value of each field."""
+    """Return the profiles of users: the latest value of each field, unless that value is null."""
     found = await _PROFILE.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [fields for ((fields,),) in found]
 

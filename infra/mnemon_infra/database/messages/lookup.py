@@ -124,10 +124,11 @@ def _select_visible() -> Select[Any]:
 
 
 def _select_surroundings() -> Select[Any]:
-    """Select the messages, and the messages next to each anchor.
+    """Select the requested messages that are visible, and the messages before and after each anchor.
 
-    A message next to an anchor names the conversation of the anchor, or is on `-` within the anchor's
-    span. The last column is the log position of the anchor, or null for the messages themselves.
+    An anchor is a requested message whose id is in the parameter `anchors`. A message around it names its
+    conversation, or is on `-` within its span. The last column is the log position of the anchor; null in
+    the rows of the requested messages.
     """
     found = _select_found()
     lower = func.greatest(found.c.watermark, found.c.begun - 1)

@@ -39,7 +39,7 @@ CoveredBy = Literal["summaries", "windows"]
 
 
 class UncoveredQuery(NamedTuple):
-    """A query for the oldest messages of each conversation that are not covered.
+    """A query for each conversation's oldest messages that are not covered.
 
     Attributes:
         tenant: the tenant of the user.
@@ -87,8 +87,9 @@ _FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
 def _select_recorded_end(names: Sequence[str], places: CTE) -> ColumnElement[int]:
-    """Select the last position above the watermark that events with one of `names` cover.
+    """Select the last position that events with one of `names` cover.
 
+    Only events whose range begins at or above the watermark count.
     The query takes one index lookup for each name.
     """
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")

@@ -33,7 +33,7 @@ def encode_body(event: Event, original: bytes) -> bytes:
 
     Args:
         event: the event, read from the original body.
-        original: the body in the log, of the event's latest version that this mnemon knows.
+        original: the body in the log. Its version must be the latest one that this mnemon knows.
     """
     body = event.encode_body()
     if body == original:
@@ -52,7 +52,7 @@ def encode_body(event: Event, original: bytes) -> bytes:
 
 
 def _add_unknown_fields(value: Contract, known: dict[str, Any], given: Mapping[str, Any]) -> bool:
-    """Add to `known` the fields of `given` that a contract, or a contract nested in it, does not have.
+    """Add to `known` the storable fields of `given` that a contract, or one nested in it, does not have.
 
     Returns:
         Whether any field was added.

@@ -147,9 +147,9 @@ async def lock_windows_of_users(
 async def list_online_users(
     connection: Connection, tenants: Iterable[tuple[str, bool]], now: datetime, at_most: int
 ) -> list[Owner]:
-    """Return users with due windows for online requests that no other transaction has locked.
+    """Lock the due windows for online requests, and return their users.
 
-    The function locks these windows until the end of the transaction.
+    Windows that another transaction has locked are left out. The locks last until the end of the transaction.
 
     Args:
         connection: connection in a transaction.

@@ -68,7 +68,10 @@ def _delete_windows() -> Delete:
 
 
 def _delete_batches() -> Delete:
-    """Delete finished batches that neither an event nor a window names, as after the erasure of their users.
+    """Delete up to `at_most` finished batches that neither an event nor a window names.
+
+    Such batches remain, for example, after the erasure of their users. Only batches whose state last changed
+    before the moment `before` are deleted.
 
     If an event named a deleted batch, the next start of `extract` would recover the batch.
     """

@@ -114,7 +114,10 @@ class CircuitBreaker:
         self._failing.pop(self._find_key(provider, name), None)
 
     def record_failure(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
-        """Record a failure, and pause the model as `REFUSAL_PAUSE`, `PAUSES` and the provider require."""
+        """Record a failure, and pause the model as `REFUSAL_PAUSE`, `PAUSES` and the provider require.
+
+        The pause lasts at most `LONGEST_PAUSE` seconds.
+        """
         key = self._find_key(provider, name)
         self._record_failing_model(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1

@@ -23,8 +23,8 @@ MOST_TOKENS: Final = 10**9
 class PromptMessage(NamedTuple):
     """A message in a prompt, or an earlier summary.
 
-    `seq` is its position in the log, or the position of the last message that the summary covers. `at` is in
-    the time zone in which the user sees times.
+    `seq` is the position of the message in the log, or of the last message that the summary covers. `at` is
+    in the time zone in which the user sees times.
     """
 
     seq: int
@@ -78,7 +78,7 @@ class Usage(NamedTuple):
         """Return the counts that a provider gives, with 0 for each value that is not a count.
 
         A count above `MOST_TOKENS` becomes `MOST_TOKENS`. If there are more cached tokens than tokens of the
-        request, their count becomes that of the request.
+        request, the count of cached tokens becomes that of the request.
         """
         counted = _parse_count(input_)
         return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))

@@ -55,7 +55,7 @@ class LanguageModels:
 
 
 class _BoundedModel:
-    """A model whose online calls are counted in metrics and wait for a free slot."""
+    """A model whose online calls are counted in metrics, and wait for a permit of the process."""
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider

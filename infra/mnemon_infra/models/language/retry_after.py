@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait; None if the header is absent or is not a number, such as a date."""
+    """Return the seconds to wait; None if the header is absent, or has a date or another text."""
     try:
         return max(0.0, float(headers.get("retry-after", "")))
     except ValueError:

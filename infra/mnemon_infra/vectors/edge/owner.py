@@ -43,7 +43,7 @@ LEASE: Final = 60.0
 
 
 class PointMessage(msgspec.Struct, array_like=True):
-    """A point in MessagePack, as the Edge owner sends it; numbers are packed in bytes."""
+    """A point in MessagePack, as the Edge owner sends it; the numbers of its vectors are packed in bytes."""
 
     id: bytes
     owner: tuple[str, str]

@@ -134,8 +134,9 @@ def weigh_antecedents(dependence: float, preceding: Sequence[str]) -> tuple[Ante
 def measure_dependence(query: str) -> float:
     """Return how far a query depends on the messages before it, 0 to 1; 0 if it stands alone.
 
-    Content decides, and names count twice: a pronoun, or a conjunction at the beginning, matters little in a
-    query that has a topic of its own. A single word is a search for this word, unless it is a question.
+    The more content words a query has, the lower is the result; a name counts as two words. A query without
+    content words, such as `really?`, depends fully. A query with content words stands alone unless it has a
+    pronoun or another pointing word, begins with a conjunction, or has a question mark.
     """
     if len(query) > LONGEST_FOLLOW_UP:
         return 0.0

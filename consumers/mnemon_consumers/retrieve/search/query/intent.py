@@ -142,7 +142,7 @@ class QueryIntent:
 
     @cached_property
     def terms(self) -> frozenset[int]:
-        """Return the ids of the stemmed words of the query, without stop words."""
+        """Return the ids of the stemmed words of the query and its antecedents, without stop words."""
         return frozenset(self.term_weights)
 
     @cached_property

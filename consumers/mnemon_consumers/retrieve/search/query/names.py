@@ -135,12 +135,12 @@ class PossibleName:
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """Names by the texts and by the sounds of their words.
+    """Names by the texts and by the phonetic keys of their words.
 
     Attributes:
-        keys: all texts and sounds.
+        keys: all texts and phonetic keys.
         unspaced: the texts in scripts without spaces between words.
-        long_sounds: the sounds that are long enough to differ in a letter or two, by their first letter.
+        long_sounds: by first letter, the phonetic keys that are long enough to differ in a letter or two.
     """
 
     texts: Mapping[str, AbstractSet[str]]

@@ -86,7 +86,7 @@ Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
 
 
 class DateWord(NamedTuple):
-    """A word's role in dates and its value."""
+    """Role of a word in dates, and value of the word."""
 
     kind: WordKind
     value: Meaning = 0

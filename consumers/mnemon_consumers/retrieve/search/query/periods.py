@@ -111,7 +111,7 @@ Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "
 
 
 class _DateRange(NamedTuple):
-    """Days that a phrase names: from `first` until before `after`."""
+    """Days that a phrase names: from `first` up to the day before `after`."""
 
     first: date
     after: date
@@ -130,7 +130,7 @@ class _DateSentence(NamedTuple):
 
 
 class _RuleMatch(NamedTuple):
-    """A place at which the pattern of a rule fits."""
+    """A match of a rule's pattern in the roles of a sentence."""
 
     sentence: _DateSentence
     found: re.Match[str]
@@ -162,7 +162,7 @@ class _RuleMatch(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    """A phrase: words from place `start` until before place `end`, and the ranges of days that it names."""
+    """A phrase: words from index `start` up to the one before `end`, and the ranges of days that it names."""
 
     start: int
     end: int
@@ -170,7 +170,7 @@ class _Phrase(NamedTuple):
 
 
 _Reading: TypeAlias = Callable[[_RuleMatch], tuple[int, Sequence[_DateRange]] | None]
-"""Function that returns the place of the word after a phrase, and the ranges that the phrase names; None
+"""Function that returns the index of the word after a phrase, and the ranges that the phrase names; None
 if the phrase names none."""
 
 
@@ -282,7 +282,7 @@ def _set_year(dates: _DateRange, year: int) -> _DateRange:
 
 
 def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
-    """Return the day that lies a number of units from today; a shorter month has its last day instead."""
+    """Return the day a number of units from today; a month after 31 January is the last day of February."""
     match kind:
         case WordKind.DAY_UNIT:
             return today + timedelta(days=count)
@@ -758,7 +758,11 @@ def _share_year(one: _Phrase, other: _Phrase) -> _Phrase:
 
 
 def _build_joined_range(one: _Phrase, other: _Phrase) -> _DateRange | None:
-    """Return the range from the beginning of one phrase to the end of another; None if they have no order."""
+    """Return the range from the beginning of one phrase to the end of another.
+
+    Return None if a phrase has several ranges, if the end is not after the beginning, or if a date would not
+    exist, such as 29 February 2023.
+    """
     if len(one.ranges) != 1 or len(other.ranges) != 1:
         return None
     first, last = one.ranges[0], other.ranges[0]

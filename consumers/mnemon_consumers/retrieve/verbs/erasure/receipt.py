@@ -71,7 +71,7 @@ def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> di
 
 
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """Return the total of other generations under one name; empty without other generations."""
+    """Return the sum of `counts` under the name `GENERATIONS`; empty without other generations."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
 
 
@@ -171,7 +171,7 @@ async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids:
 async def count_orphaned_points(
     database: Database, vector_index: VectorIndex, owner: Owner, below: int
 ) -> int:
-    """Count the points whose rows are gone: of messages below a log position, and of all other items.
+    """Count points whose rows are gone, among those of messages below a log position and of other items.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.

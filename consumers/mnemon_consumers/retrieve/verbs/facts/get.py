@@ -48,9 +48,7 @@ _NEXT_STEPS: Final[Mapping[FoundScope | None, str]] = {
 
 
 class GetVerb:
-    """Answers `get`: a whole fact, message or summary, or a document of which each reply has up to
-    `LONGEST_TEXT` characters.
-    """
+    """Answers `get`: a whole fact, message or summary, or up to `LONGEST_TEXT` characters of a document."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -43,7 +43,7 @@ EMBEDDING_TIMEOUT: Final = 1.0
 
 
 class FactVerbs:
-    """Answers `read`, a page of facts, and `update`, a change of one fact."""
+    """Answers `read` (a page of facts) and `update` (a change of one fact)."""
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ class GoogleEndpoint:
             ) from None
 
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
-        """Return a resource with all its fields, of which the SDK drops those that it does not know.
+        """Return a resource with all its fields; the SDK would drop fields that it does not know.
 
         The call raises the SDK's errors, so make it through `send_request`.
         """

@@ -83,7 +83,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with its stems and slots, and whether it denies something or is about the user."""
+    """A known fact, with its stems and slots, whether it is a denial, and whether it is about the user."""
 
     id: str
     stems: frozenset[int]
@@ -110,7 +110,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only fact that a statement can replace; None if there is none, or several."""
+    """Return the id of the only fact that a statement can replace or end; None if there is none, or several."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None

@@ -49,7 +49,7 @@ class TokenizedSentence(NamedTuple):
 
     Attributes:
         text: the sentence.
-        spans: first character of each token, and the character after its last.
+        spans: begin and end of each token, in characters.
         weights: weight of each token in the choice of an excerpt.
         details: names and numbers of the sentence.
     """

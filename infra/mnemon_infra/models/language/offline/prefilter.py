@@ -1,4 +1,4 @@
-"""Prefilter of patterns: finds the few patterns that can match a text, without running the others.
+"""Prefilter of patterns: finds the few patterns that can match a text, so that the others need not run.
 
 A pattern of `rules.py` has hundreds of alternatives that ignore case, and most sentences match none. Each
 match of a pattern contains at least one of its fragments: short texts that the prefilter derives from the
@@ -21,7 +21,7 @@ _parse: Final = import_module("re._parser").parse
 
 
 class PatternPrefilter:
-    """Finds the patterns that can match a text. A pattern without fragments can match any text.
+    """Finds the patterns that can match a text; a pattern without fragments is always one of them.
 
     Args:
         patterns: the patterns, compiled with `re.IGNORECASE`.

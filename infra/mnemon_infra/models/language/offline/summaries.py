@@ -202,7 +202,7 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 def _list_additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
-    """Yield the changes to `shown` that would show a detail: its sentence, then the detail in brackets."""
+    """Yield changes to `shown`, each of which shows a detail: first its sentence, then it in brackets."""
     if utterance.place not in shown:
         yield {utterance.place: _clip_utterance(utterance, utterance.sentence.words)}
     same = [
