@@ -1,1 +1,1 @@
-"""Process-wide parts: cancellation, faults, gates, disk space, sparse copies, data folder, request priority."""
+"""Parts of a process: cancellation, faults, gates, disk space, sparse copies, data folder, priorities."""

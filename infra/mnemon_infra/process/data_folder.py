@@ -100,7 +100,10 @@ class Endpoints(BaseModel):
         )
 
     def write(self, data: Path) -> None:
-        """Write `endpoints.json`. While a stack runs, the file exists only if all servers of the stack answer."""
+        """Write `endpoints.json`.
+
+        While a stack runs, the file exists only if all servers of the stack answer.
+        """
         replace_file(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod

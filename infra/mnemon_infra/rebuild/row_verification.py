@@ -111,7 +111,7 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait, within the timeout, until `persist` has no event and no sweep left; replay what it has applied.
+        """Wait up to the timeout until `persist` has no event and no sweep left; replay what it has applied.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.

@@ -112,7 +112,7 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe)
 
 
 def _report_blocked_loop(thread: int) -> str:
-    """Set the metric of a blocked event loop, log the loop's stack, and return the fault with the next step."""
+    """Set the metric of a blocked event loop, log the loop's stack, and return the fault and next step."""
     metrics.FAULTS.replace_series({("event_loop", ""): 1})
     frame = sys._current_frames().get(thread)
     stack = traceback.extract_stack(frame) if frame else []
