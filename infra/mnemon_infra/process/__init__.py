@@ -1,1 +1,1 @@
-"""Parts of a process: cancellation, faults, gates, disk space, sparse copies, data folder, priorities."""
+"""Process parts: cancellation, faults, gate, disk space, sparse copies, data folder, request priority."""

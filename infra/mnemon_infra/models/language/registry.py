@@ -55,7 +55,7 @@ class LanguageModels:
 
 
 class _BoundedModel:
-    """A model whose online calls are counted in metrics, and wait for a permit of the process."""
+    """A model whose online calls are counted in metrics, and wait while `model_requests` are in flight."""
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider

@@ -146,7 +146,7 @@ class AnthropicBatches:
         Raises:
             ModelUnavailable: Anthropic gives no usable answer, or some lines are missing; the results can be
                 read again.
-            ModelRefused: Anthropic refuses the key.
+            ModelRefused: Anthropic refuses the key or the batch.
         """
         with self._translate_errors():
             batch = await self._batches.retrieve(provider_batch_id)
