@@ -53,7 +53,7 @@ _THOUGHTS_END: Final = "</think>"
 
 
 class UnreadableAnswer(Exception):
-    """An answer that is too long or has no readable list of facts. The message quotes none of it."""
+    """An answer that is too long or has no readable list of facts. The error text quotes none of it."""
 
 
 def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
@@ -285,7 +285,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a fact with log positions as sources, by default all messages; None if it is not usable."""
+    """Return a fact with log positions as sources, by default those of all messages; None if not usable."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

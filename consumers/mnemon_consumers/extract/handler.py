@@ -122,7 +122,11 @@ class ExtractConsumer:
 
 
 def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
-    """Return the users who sent messages, each with the log position of their newest message."""
+    """Return the users who sent messages, each with the log position of the newest message of the trigger.
+
+    Returns:
+        `Dead` if the trigger is invalid.
+    """
     try:
         return dict.fromkeys(decode_users(delivery.body), parse_message_trigger(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:

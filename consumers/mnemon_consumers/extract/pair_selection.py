@@ -55,7 +55,7 @@ def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> 
 
 
 def _follow_merges(fact_id: str, merged: Mapping[str, str]) -> str:
-    """Return the id of the fact that a fact was merged into, or the fact's own id."""
+    """Return the id of the last fact in a fact's chain of merges, or the fact's own id without a merge."""
     passed = {fact_id}
     while (into := merged.get(fact_id)) is not None and into not in passed:
         passed.add(into)

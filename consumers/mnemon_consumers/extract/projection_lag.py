@@ -77,8 +77,8 @@ class ProjectionLag:
     async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
         """Wait until the batch events of these users and all removals of their messages are projected.
 
-        Answers are paid for, so after `MOST_WAITS` attempts the call returns with the events projected so
-        far.
+        Answers are paid for, so after `MOST_WAITS` attempts the call logs an error and returns, although some
+        of these events are not projected.
 
         Raises:
             nats.errors.Error: the server does not answer.

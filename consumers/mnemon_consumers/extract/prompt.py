@@ -140,9 +140,9 @@ def build_request(
 
     Args:
         messages: the messages to read, oldest first; the parser of the answer needs the same messages.
-        known: facts that are known already.
+        known: facts about the user that are kept already.
         settings: settings of the tenant; the tenant's instructions belong to the prefix that providers cache.
-        pairs: facts that may say the same.
+        pairs: pairs of facts that may say the same.
     """
     shown = [
         message._replace(text=shorten_text(message.text, BEGINNING, ENDING), name=shorten_name(message.name))

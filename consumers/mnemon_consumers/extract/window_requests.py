@@ -59,7 +59,7 @@ class WindowRequest:
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
     def build_model_request(self) -> ModelRequest:
-        """Return the request in the form that a model is sent."""
+        """Return the request in the form that is sent to a model."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]

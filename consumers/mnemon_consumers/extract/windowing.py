@@ -77,7 +77,11 @@ class WindowCutter:
         return later
 
     def _find_rest_times(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """Return users without a scheduled check, each with the time at which all conversations rest."""
+        """Return users to schedule a check for, each with the time at which all their conversations rest.
+
+        Users with a scheduled check are left out, unless it is due within `CLOCK_MARGIN` or half of the
+        idle time, whichever is shorter.
+        """
         now = datetime.now(UTC)
         idle = {owner: self._find_idle_time(owner[0]) for owner in users}
         return {

@@ -20,7 +20,7 @@ _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 
 
 class Chunk(NamedTuple):
-    """A piece of a text, and its place in the text in characters."""
+    """A piece of a text; `start` and `end` are offsets in the text, in characters."""
 
     start: int
     end: int

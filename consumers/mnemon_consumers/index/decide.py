@@ -72,7 +72,7 @@ class IndexedSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Content to index, users to sweep, each with a log position, and an outcome for each delivery."""
+    """Content to index, users to sweep with a log position each, and an outcome for each delivery."""
 
     messages: list[IndexedMessage] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)

@@ -119,7 +119,10 @@ class MaintainConsumer:
                 await append_events(self.broker.connection, events)
 
     async def _remove_finished_work(self, now: datetime) -> None:
-        """Remove finished work by the time of the log; trigger another round if one reaches its limit."""
+        """Remove finished work; trigger another round if one kind of work reaches its limit.
+
+        `now` is a time of the log. Nothing is removed while the clocks disagree.
+        """
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("retention skipped, clocks differ", problem=problem)
             return

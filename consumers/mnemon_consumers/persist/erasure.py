@@ -125,7 +125,7 @@ async def _settle_erasure(
 
 
 async def register_erasures(connection: Client, register: ErasureRegister, owner: Owner) -> None:
-    """Write an entry for each erasure of a user that the log records and the register lacks.
+    """Write an entry for each of a user's erasures that the log records and the register lacks.
 
     Raises:
         StoreUnavailable: the register cannot be read or written.

@@ -825,7 +825,10 @@ def _drop_naming_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
-    """Return whether a name comes after a role, with only naming words between."""
+    """Return whether a name comes after a role, with only words of `_NAMING` between.
+
+    If there is such a word, words in the genitive may be between, too.
+    """
     between = statement.raw[role.place + len(role.text.split()) : name.place]
     is_named = any(word in _NAMING for word in between)
     return role.place < name.place and all(

@@ -117,7 +117,7 @@ def _measure_russian_head(tokens: Sequence[Token]) -> int:
 
 
 def _find_complement_end(words: Sequence[str], at: int) -> int:
-    """Return the place of the word after an attribute's complement: "размер обуви", "пароль от почты"."""
+    """Return the index of the word after an attribute's complement: "размер обуви", "пароль от почты"."""
     while at < len(words):
         is_linked = words[at] in load_lexicon().grammar["complements"]
         noun = at + 1 if is_linked else at

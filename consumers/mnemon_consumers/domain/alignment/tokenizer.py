@@ -75,7 +75,7 @@ def _list_profession_forms(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def list_number_keys(word: str) -> tuple[str, ...] | None:
-    """Return the keys of a number, or of the parts of a date; None for a word."""
+    """Return the keys of a number in digits or words, or of the parts of a date; None for any other word."""
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
         number = load_lexicon().find_number(_list_token_forms(word)[0])

@@ -166,7 +166,7 @@ def _collect_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _find_dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
-    """Yield the dates of a text: months, each with an adjacent day and year, and single years."""
+    """Yield the dates of a text: months, with a day and a year if these are near, and single years."""
     used: set[int] = set()
     for at, term in enumerate(terms):
         month = _find_month(term)
@@ -266,7 +266,7 @@ def _is_date_supported(each: CalendarDate, evidence: Evidence) -> bool:
 
 
 def _is_date_derived(each: CalendarDate, day: date, evidence: Evidence) -> bool:
-    """Return whether words of a message from this day, such as "in May", may mean the date."""
+    """Return whether a message sent on `day` may mean the date `each` by words such as "in May"."""
     if each.month is None:
         offset = abs((each.year or day.year) - day.year)
         # "I am 30" implies a year of birth, "two years ago" a year.

@@ -226,7 +226,7 @@ class BatchSubmitter:
         return asked, lines
 
     async def _may_include_tenant(self, batch: StoredBatch, tenant: str) -> bool:
-        """Return whether a tenant's settings still select this batch, and its budget is not spent."""
+        """Return whether a tenant has not spent its budget, and its settings still select this batch."""
         is_reserved = batch.state == "intended"
         return selects_batch(
             batch, self._settings.get_settings(tenant).extraction

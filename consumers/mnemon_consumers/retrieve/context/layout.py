@@ -64,7 +64,7 @@ class ContextLayout(Protocol):
         ...
 
     def render(self, context: Context) -> Rendered:
-        """Return a context in the form that a model is given."""
+        """Return a context in the form that is given to a model."""
         ...
 
     def count_tokens(self, rendered: Rendered, count: Count) -> int:

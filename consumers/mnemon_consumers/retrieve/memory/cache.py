@@ -111,8 +111,8 @@ class CountCache:
     """Counts of messages in recently requested conversations. A change of the user keeps the counts.
 
     Settled messages stay the same until they are cleared or erased together with all messages before them.
-    A count is not used if the view of the conversation lacks messages after it. `Memory.drop_all` replaces
-    the cache, so each read has to use one and the same cache throughout.
+    Counts are not used if the view of the conversation lacks messages after the counted ones.
+    `Memory.drop_all` replaces the cache, so each read has to use one and the same cache throughout.
     """
 
     def __init__(self) -> None:

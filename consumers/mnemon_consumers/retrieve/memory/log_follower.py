@@ -84,7 +84,7 @@ class LogFollower:
     async def await_applied_position(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
         """Return the applied position of `persist`; wait for a limited time until it reaches `min_seq`.
 
-        With `wait=False`, the server is asked once if the known position is too low, without a wait.
+        With `wait=False`, the call does not wait: if the known position is too low, it asks the server once.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -101,7 +101,7 @@ class LogFollower:
         return (min_seq is not None and position < min_seq) or (not position and self._is_following)
 
     def covers_changes(self, owner: Owner, position: int) -> bool:
-        """Return whether a position includes the newest change of a user that this process knows."""
+        """Return whether a position includes the newest change of a user, as far as this process knows."""
         return position >= self._newest_changes.get(owner, 0)
 
     async def read_tail(self, owner: Owner, position: int) -> UserTail:

@@ -38,7 +38,7 @@ async def find_candidates(
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
 ) -> list[FusedCandidate]:
-    """Return the best candidates that have these payload fields and ids, best first.
+    """Return the best candidates that have these payload fields and pass the filter of ids, best first.
 
     Words find up to `limit` candidates, and the vector as many. Without a vector only words are used.
 
@@ -57,7 +57,8 @@ def select_relevant(
 ) -> list[FusedCandidate]:
     """Return the candidates with a word or a concept of the query, or with enough similarity to be relevant.
 
-    Without thresholds, all candidates are returned.
+    The returned candidates have the trust of their similarities. Without thresholds, all candidates are
+    returned unchanged.
 
     Args:
         candidates: candidates, best first.

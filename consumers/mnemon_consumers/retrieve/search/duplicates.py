@@ -43,7 +43,7 @@ class WordingFeatures(NamedTuple):
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
-        past_terms: the terms of words in the past tense, which stemming removes: "love", "loved".
+        past_terms: the terms of words in the past tense; stemming gives "loved" the term of "love".
         numbers: the numbers, in order.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".

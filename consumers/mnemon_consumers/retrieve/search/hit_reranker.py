@@ -40,7 +40,7 @@ class HitReranker:
             query: the query of the search.
             texts: texts that are not blank.
             settings: settings of the tenant; they name a reranker.
-            until: time of the event loop at which the caller stops waiting; None if it waits for any time.
+            until: time of the event loop at which the caller stops waiting; None without such a time.
         """
         model = settings.reranker
         assert model is not None, "the caller checks it"

@@ -166,7 +166,10 @@ class _OpenFolder:
         self.vectors = Edge(shards)
 
     async def swap_with(self, to: Path) -> None:
-        """Swap the folder with the folder `to`, and answer requests from the new content."""
+        """Put the folder `to` in the place of this folder, and answer requests from its content.
+
+        The former content moves to the path of `build_former_path`.
+        """
         for shard in self._shards.values():
             await shard.stop_background_work()
         # No await from here on: readers see either the old shards or the new ones.

@@ -37,7 +37,7 @@ _YEAR: Final = re.compile(r"20\d\d")
 
 
 class _NamedEnd(NamedTuple):
-    """The words that name an end: the language, the group of its pattern that matched, and the phrase."""
+    """The words that name an end: their language, the group that matched in its pattern, and the phrase."""
 
     language: ExpiryLanguage
     group: str

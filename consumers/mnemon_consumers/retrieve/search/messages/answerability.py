@@ -163,6 +163,7 @@ def judge_messages(
 
     It can be told only of questions that stand alone, with the embedding model for which the weights
     were fitted, and only if the model knows the language of both the query and the best message.
+    `LEAST_TERMS`, `LEAST_FOUND` and `LEAST_TEXTS` are further minimums.
 
     Args:
         scored: the messages found, best first.
@@ -191,7 +192,9 @@ def extract_answerability_features(
 ) -> AnswerabilityFeatures | None:
     """Return the features of the messages found; None if the query is not judged.
 
-    Messages that repeat the question do not count: the user may just have asked it in a conversation.
+    The query is not judged if it depends on the messages before it, is not a question or is too long, has
+    fewer than `LEAST_TERMS` words, or has found fewer than `LEAST_FOUND` messages. Messages that repeat the
+    question do not count: the user may just have asked it in a conversation.
 
     Args:
         scored: the messages found, best first.

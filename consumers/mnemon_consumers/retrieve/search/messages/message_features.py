@@ -184,7 +184,7 @@ def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
 
 
 def _score_novelty(shared: Mapping[int, Collection[int]], shares: Mapping[int, float]) -> dict[int, float]:
-    """Return the novelty of each message.
+    """Return the novelty of each message, by log position; see `MessageFeatures`.
 
     Args:
         shared: terms of the query that each message has, by log position, in the order of the log.
@@ -213,7 +213,9 @@ def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
 def _score_neighbours(
     own: Mapping[int, float], texts: Mapping[int, TextProperties], following: Mapping[int, int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return by message the faded sum of its neighbours' scores, and the score of a question before it.
+    """Return, by message, the sum of the neighbours' scores, and the score of a question right before it.
+
+    A neighbour's score counts less with its distance, see `FADING`.
 
     `following` maps a message to the next message of its session. Messages are named by log position.
     """

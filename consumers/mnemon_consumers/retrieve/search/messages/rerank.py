@@ -63,7 +63,7 @@ def score_messages(
 
 
 def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[RankedMessage]:
-    """Return the first messages with the parts of their scores; near-duplicates of one speaker only once."""
+    """Return the best messages with the parts of their scores; near-duplicates of one speaker only once."""
     weights = load_weights()
     return [
         RankedMessage(message, score, _list_parts(features, weights))

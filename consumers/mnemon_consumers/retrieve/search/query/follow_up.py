@@ -163,7 +163,7 @@ def weigh_query_terms(query: str, antecedents: Sequence[Antecedent]) -> dict[int
 
 
 def mix_vectors(query: Dense, antecedents: Sequence[tuple[Dense, float]]) -> Dense:
-    """Return the weighted mean of the vectors of a query and of the messages before it, of length 1.
+    """Return the weighted mean, scaled to length 1, of the vectors of a query and of the messages before it.
 
     Args:
         query: vector of the query, with weight 1.

@@ -304,7 +304,7 @@ def _gives_value_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
-    """Return whether a token in the same sentence can only be the password."""
+    """Return whether a token that follows "password" in the same sentence can only be the password."""
     return (
         is_strong(token[0])
         and len(trim_word(token[0])) >= 6

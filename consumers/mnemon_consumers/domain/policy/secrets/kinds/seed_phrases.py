@@ -31,7 +31,10 @@ _PLAIN: Final = 6
 
 
 def contains_seed_phrase(text: str) -> bool:
-    """Return whether a text has a seed phrase: twelve words of one list in a row, or fewer after its name."""
+    """Return whether a text has a seed phrase.
+
+    That is a row of twelve words of one BIP-39 list, or fewer words after a name such as "seed phrase".
+    """
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
