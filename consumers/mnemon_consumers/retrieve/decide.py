@@ -140,11 +140,11 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
-def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items: at most `limit` items, not counting items with `excluded_ids`."""
+def _select_best(items: Iterable[ContextItem], shown_ids: set[str], limit: int) -> list[ContextItem]:
+    """Return the first items, until `limit` of them have other ids than `shown_ids`."""
     best: list[ContextItem] = []
     for item in items:
-        if item.id not in excluded_ids:
+        if item.id not in shown_ids:
             if limit == 0:
                 break
             limit -= 1

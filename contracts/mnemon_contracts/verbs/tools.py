@@ -362,10 +362,10 @@ class FactChanges(Contract):
     )
     expires_at: MomentOrDay | None = Field(
         default=None,
-        description="Time from which the fact is not shown; a bare date is midnight UTC. If absent: in "
-        "the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new "
-        "text removes the time if the former text names an end; else the time stays. A new tier may change "
-        "the time; see `tier`.",
+        description="Time from which the fact is not shown; a bare date is midnight UTC. Default: the former "
+        "time, with these exceptions. In the tier `working`, a new text that names an end, such as `until "
+        "Friday`, sets the time. Any other new text removes the time if the former text names an end. A new "
+        "tier may change the time; see `tier`.",
     )
 
 

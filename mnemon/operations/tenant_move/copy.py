@@ -109,10 +109,11 @@ class TenantCopy:
         Args:
             up_to: last position to copy.
             progress: receives the progress.
-            is_withheld: returns whether an event is withheld.
+            is_withheld: returns True for an event that stays in the source's log alone.
 
         Returns:
-            The number of stored copies, including copies at positions without an event.
+            The number of stored messages: copies of events, and placeholders for positions that an erasure
+            names and at which the tenant has no event.
 
         Raises:
             MessageTooLarge: the target takes no message as large as one of the events.

@@ -186,7 +186,7 @@ def _map_known(named: Any, own: int, positions: PositionMap) -> list[int]:
 
 
 def _list_valid_positions(named: Any) -> list[int]:
-    """Return the items of a list that can be positions; none if the value of the body is not a list."""
+    """Return those items that can be positions; an empty list if the value is not a list."""
     return [each for each in named if _is_position(each)] if isinstance(named, list) else []
 
 

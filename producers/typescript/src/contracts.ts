@@ -1443,7 +1443,7 @@ export interface UpdateV1 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new text removes the time if the former text names an end; else the time stays. A new tier may change the time; see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former time, with these exceptions. In the tier `working`, a new text that names an end, such as `until Friday`, sets the time. Any other new text removes the time if the former text names an end. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**
@@ -1504,7 +1504,7 @@ export interface UpdateV2 {
    */
   importance?: number | ("high" | "normal" | "low") | null;
   /**
-   * Time from which the fact is not shown; a bare date is midnight UTC. If absent: in the tier `working`, a new text that names an end, such as `until Friday`, sets the time; else a new text removes the time if the former text names an end; else the time stays. A new tier may change the time; see `tier`.
+   * Time from which the fact is not shown; a bare date is midnight UTC. Default: the former time, with these exceptions. In the tier `working`, a new text that names an end, such as `until Friday`, sets the time. Any other new text removes the time if the former text names an end. A new tier may change the time; see `tier`.
    */
   expires_at?: string | Date | null;
   /**

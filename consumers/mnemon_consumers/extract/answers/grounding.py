@@ -99,15 +99,15 @@ class Evidence:
 def find_unsupported_terms(
     text: str, sources: Sequence[int], messages: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
-    """Find the names, numbers and dates of a fact that its sources lack, in the spelling of the fact.
+    """Find the names, numbers and dates of a fact that its evidence lacks, in the spelling of the fact.
 
-    Sources are the messages that the fact names (all messages if it names none), what the assistant said, the
-    speakers' names, and the known facts that the model was shown. If a named message says "she" or "there", a
-    name may come from any message.
+    Evidence is the text of the fact's sources (of all messages if it has none), the messages of the
+    assistant, the speakers' names, and the known facts that the model was shown. If a source says "she" or
+    "there", any message is evidence for a name.
 
     Args:
         text: the fact.
-        sources: log positions of the messages that the fact names.
+        sources: log positions of the messages that the fact cites.
         messages: the messages that the model was shown.
         known: the known facts that the model was shown.
     """

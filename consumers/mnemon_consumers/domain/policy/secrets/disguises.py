@@ -55,7 +55,7 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 
 
 def list_readings(text: str) -> tuple[str, ...]:
-    """Return the text as a reader sees it, and its readings without lookalike and spaced-out letters.
+    """Return the readings of a text: as a person sees it, then with the disguises of letters undone.
 
     The first reading has no compatibility forms, invisible characters or combining marks. The other readings
     exist only if a word mixes scripts, if single letters stand in a row, or if "password" has another

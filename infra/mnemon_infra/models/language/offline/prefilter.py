@@ -43,7 +43,7 @@ class PatternPrefilter:
         self._sizes = sorted({len(gram) for gram in by_gram})
 
     def find_candidates(self, text: str) -> Iterable[int]:
-        """Return the numbers of the patterns that can match within a text, in order."""
+        """Return the indices of the patterns that can match within a text, ascending."""
         if IRREGULAR.search(text):
             return self._all
         lowered = text.lower()
