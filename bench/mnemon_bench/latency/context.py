@@ -70,7 +70,7 @@ async def run(
 
     Returns:
         `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `targets`: the limits
-        of these ratios. `tokens_<messages>`: tokens of the largest context. `milliseconds` by number of
+        of ratios and tokens. `tokens_<messages>`: tokens of the largest context. `milliseconds` by number of
         messages, and of the echo.
 
     Raises:

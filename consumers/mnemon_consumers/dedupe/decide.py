@@ -77,8 +77,8 @@ def examine_proposal(
     """Decide a proposal without comparing meanings, or return it as a candidate.
 
     A proposal is rejected if the policy forbids it or its date has passed. A proposal with the words of a
-    live fact updates or confirms that fact, or is rejected if a limit is reached; letter case and punctuation
-    do not count. A proposal that names a live fact to replace is either rejected or becomes a candidate.
+    live fact updates or confirms that fact, or is rejected because of a limit; letter case and punctuation do
+    not count. A proposal that names a live fact to replace is either rejected or becomes a candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.

@@ -1,12 +1,12 @@
 """Processing of a durable's batches: handling, settling, counting and tracing."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -62,7 +62,8 @@ class BatchProcessor:
     async def process(self, connection: Client, messages: Sequence[Msg]) -> None:
         """Handle a batch, and report the outcome of each message to the server.
 
-        The server redelivers no message of the batch before the durable's `handling_seconds` are over.
+        While the batch is handled, the server redelivers none of its messages before the durable's
+        `handling_seconds` are over, unless progress reports are lost.
         """
         deliveries = [Delivery.from_message(each) for each in messages]
         # Every log line of this batch names the consumer.
@@ -97,20 +98,29 @@ class BatchProcessor:
         if self._durable.handling_seconds <= self._durable.ack_wait:
             yield
             return
-        reports = asyncio.create_task(self._report_progress(messages))
+        is_handled = asyncio.Event()
+        reports = asyncio.create_task(self._report_progress(messages, is_handled))
         try:
             yield
         finally:
+            # nats-py can swallow a cancellation, so the event ends the reports, too.
+            is_handled.set()
             reports.cancel()
 
-    async def _report_progress(self, messages: Sequence[Msg]) -> None:
+    async def _report_progress(self, messages: Sequence[Msg], is_handled: asyncio.Event) -> None:
         interval = self._durable.ack_wait / REPORTS_PER_WAIT
         extension = self._durable.handling_seconds - self._durable.ack_wait
-        for _ in range(int(extension / interval)):
-            await asyncio.sleep(interval)
-            for message in messages:
-                with suppress(nats.errors.Error):  # a lost report is made up for by the next one
+        for _ in range(1 + math.ceil(extension / interval)):
+            try:
+                for message in messages:
+                    if is_handled.is_set():
+                        return
                     await message.in_progress()
+            except Exception as error:
+                log.warning("progress report failed, retrying", consumer=self._name, error=repr(error))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(interval):
+                    await is_handled.wait()
 
     def _count_batch(
         self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from nats.aio.client import Client
 from nats.js import JetStreamContext
+from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.batch_processor import BatchProcessor
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome
 from mnemon_infra.broker.provisioning.topology import build_consumer_config
 from mnemon_infra.delivery import Delivery
@@ -46,6 +48,14 @@ class HeldBatch:
         return [ACK] * len(deliveries)
 
 
+async def all_acknowledged(connection: Client) -> None:
+    """Wait until the server has the outcome of each message; none was delivered twice."""
+    async with asyncio.timeout(SOON):
+        while (info := await connection.jetstream().consumer_info(WORK, "compact")).num_ack_pending:
+            await asyncio.sleep(0.01)
+    assert info.num_redelivered == 0
+
+
 async def test_message_of_a_long_batch_is_not_redelivered(connection: Client, compact: WithAckWait) -> None:
     durable, subscription = compact
     held = HeldBatch()
@@ -57,10 +67,28 @@ async def test_message_of_a_long_batch_is_not_redelivered(connection: Client, co
         await subscription.fetch(1, timeout=2.5 * ACK_WAIT)
     held.released.set()
     await working
-    async with asyncio.timeout(SOON):
-        while (info := await connection.jetstream().consumer_info(WORK, "compact")).num_ack_pending:
-            await asyncio.sleep(0.01)
-    assert info.num_redelivered == 0
+    await all_acknowledged(connection)
+
+
+async def test_failed_progress_report_does_not_end_the_batch(
+    connection: Client, compact: WithAckWait, nats_url: str
+) -> None:
+    durable, _ = compact
+    closed = await connect(nats_url, name="closed")
+    subscription = await closed.jetstream().pull_subscribe_bind("compact", WORK)
+    (message,) = await subscription.fetch(1, timeout=SOON)
+    await closed.close()
+    held = HeldBatch()
+    processor = BatchProcessor(durable, held.handle, 1000)
+    with capture_logs() as logged:
+        working = asyncio.create_task(processor.process(connection, [message]))
+        async with asyncio.timeout(SOON):
+            while len(logged) < 2:
+                await asyncio.sleep(0.01)
+        held.released.set()
+        await working
+    assert {each["event"] for each in logged} == {"progress report failed, retrying"}
+    await all_acknowledged(connection)
 
 
 async def test_message_of_a_stuck_batch_is_redelivered(connection: Client, compact: WithAckWait) -> None:

@@ -129,8 +129,8 @@ class QueryIntent:
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of the names that the query has.
 
-        A query has a name in full, as one of its words, as a short form or in a grammatical case. If the
-        query has none of them, the newest preceding message that has any decides.
+        A query has a name in full, as one word of the name, as a short form or in a grammatical case. If the
+        query has none of them, the newest antecedent that has any decides.
         """
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))
