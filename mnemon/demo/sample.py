@@ -1,4 +1,4 @@
-"""The sample conversation."""
+"""Sample events: conversations and profiles of three users; some bodies are invalid on purpose."""
 
 import json
 from dataclasses import dataclass

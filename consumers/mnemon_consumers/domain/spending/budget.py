@@ -181,7 +181,12 @@ class Reservations:
         self._releases: list[Callable[[], None]] = []
 
     async def reserve_call(self, tenant: str, usd: float) -> bool:
-        """Return whether a call of this possible cost may be made; if so, count it from now on.
+        """Reserve the possible cost of a call, in US dollars, if the tenant has budget left.
+
+        The check leaves out the cost of this call, so that one call may exceed the limit.
+
+        Returns:
+            Whether the cost is reserved.
 
         Raises:
             DatabaseUnavailable: the tenant has a limit, and the amount spent cannot be read.

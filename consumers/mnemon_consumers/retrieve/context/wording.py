@@ -1,6 +1,7 @@
 """The fixed words of a context, by language.
 
-Prompts refer to XML tags and titles of blocks by name, so these are the same in every language.
+The XML tags and block titles in `formats.py` are the same in every language, because prompts of bots refer to
+them by name.
 """
 
 from collections.abc import Mapping
