@@ -53,7 +53,6 @@ class BatchProcessor:
     """
 
     def __init__(self, durable: DurableConsumer, handle: HandleBatch, dead_limit: int) -> None:
-        self._name = durable.name
         self._durable = durable
         self._handle = handle
         self._dead_limit = DeadLimit(durable.stream, durable.name, dead_limit)
@@ -67,30 +66,30 @@ class BatchProcessor:
         """
         deliveries = [Delivery.from_message(each) for each in messages]
         # Every log line of this batch names the consumer.
-        structlog.contextvars.bind_contextvars(consumer=self._name)
+        structlog.contextvars.bind_contextvars(consumer=self._durable.name)
         await yield_to_requests()
         begun, at = time.perf_counter(), time.time()
         try:
             async with self._keep_in_progress(messages):
                 outcomes = await self._handle(deliveries)
-            _failing_since.pop(self._name, None)
+            _failing_since.pop(self._durable.name, None)
         except Exception:
-            _failing_since.setdefault(self._name, time.monotonic())
+            _failing_since.setdefault(self._durable.name, time.monotonic())
             log.exception(
                 "delivery batch failed, retrying",
-                consumer=self._name,
+                consumer=self._durable.name,
                 messages=len(messages),
                 from_seq=deliveries[0].sequence,
                 to_seq=deliveries[-1].sequence,
             )
             outcomes = [Retry()] * len(messages)
         outcomes = await self._dead_limit.apply(connection, outcomes)
-        await settle_batch(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
+        await settle_batch(connection, self._durable.name, zip(messages, deliveries, outcomes, strict=True))
         seconds = time.perf_counter() - begun
         self._count_batch(deliveries, outcomes, seconds, at + seconds)
         if tracing.is_tracing_on():
             ended = [name_outcome(outcome) for outcome in outcomes]
-            await tracing.record_batch(self._name, deliveries, ended, at, at + seconds)
+            await tracing.record_batch(self._durable.name, deliveries, ended, at, at + seconds)
 
     @asynccontextmanager
     async def _keep_in_progress(self, messages: Sequence[Msg]) -> AsyncIterator[None]:
@@ -117,7 +116,9 @@ class BatchProcessor:
                         return
                     await message.in_progress()
             except Exception as error:
-                log.warning("progress report failed, retrying", consumer=self._name, error=repr(error))
+                log.warning(
+                    "progress report failed, retrying", consumer=self._durable.name, error=repr(error)
+                )
             with suppress(TimeoutError):
                 async with asyncio.timeout(interval):
                     await is_handled.wait()
@@ -130,4 +131,4 @@ class BatchProcessor:
         if "retried" in ended:
             both = zip(deliveries, outcomes, strict=True)
             done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
-        metrics.count_batch(self._name, ended, done, seconds, now)
+        metrics.count_batch(self._durable.name, ended, done, seconds, now)

@@ -92,17 +92,19 @@ async def settled_state(
     Raises:
         AssertionError: work is left after `SETTLING` seconds; names it.
     """
-    begun = time.monotonic()
-    known, since = -1, begun
-    while True:
-        end, left = await _worked_off(connection)
-        if end is None or end != known:
-            known, since = -1 if end is None else end, time.monotonic()
-        elif time.monotonic() - since > QUIET:
-            with suppress(AskFailed):
-                return await state(url, database, schema, tenant, users)
-        assert time.monotonic() - begun < SETTLING, f"after {SETTLING} s there is work left: {left}"
-        await asyncio.sleep(0.2)
+    known, since, left = -1, time.monotonic(), ""
+    try:
+        async with asyncio.timeout(SETTLING):
+            while True:
+                end, left = await _worked_off(connection)
+                if end is None or end != known:
+                    known, since = -1 if end is None else end, time.monotonic()
+                elif time.monotonic() - since > QUIET:
+                    with suppress(AskFailed):
+                        return await state(url, database, schema, tenant, users)
+                await asyncio.sleep(0.2)
+    except TimeoutError as error:
+        raise AssertionError(f"after {SETTLING} s there is work left: {left}") from error
 
 
 async def _worked_off(connection: Client) -> tuple[int | None, str]:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from nats.aio.client import Client
-from nats.js import JetStreamContext
+from nats.aio.msg import Msg
 from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import WORK
@@ -23,18 +23,6 @@ ACK_WAIT = 0.5
 SOON = 10.0
 TRIGGER = "work.compact.acme.u1.main"
 
-WithAckWait = tuple[DurableConsumer, JetStreamContext.PullSubscription]
-
-
-@pytest.fixture
-async def compact(connection: Client) -> WithAckWait:
-    """`compact` with a short `ack_wait`; a process may have a batch in work for four times as long."""
-    durable = replace(DURABLES["compact"], ack_wait=ACK_WAIT, handling_seconds=4 * ACK_WAIT)
-    jetstream = connection.jetstream()
-    await jetstream.add_consumer(WORK, build_consumer_config(durable))
-    await jetstream.publish(TRIGGER, b"", stream=WORK)
-    return durable, await jetstream.pull_subscribe_bind("compact", WORK)
-
 
 class HeldBatch:
     """Handler whose batch ends when `released` is set."""
@@ -48,76 +36,88 @@ class HeldBatch:
         return [ACK] * len(deliveries)
 
 
-async def all_acknowledged(connection: Client) -> None:
-    """Wait until the server has the outcome of each message; none was delivered twice."""
-    async with asyncio.timeout(SOON):
-        while (info := await connection.jetstream().consumer_info(WORK, "compact")).num_ack_pending:
-            await asyncio.sleep(0.01)
-    assert info.num_redelivered == 0
+@dataclass
+class Compact:
+    """`compact` with a short `ack_wait`, one message, and a process that has it in work until told."""
+
+    connection: Client
+    durable: DurableConsumer
+    held: HeldBatch
+
+    async def take(self, connection: Client | None = None, seconds: float = SOON) -> Msg:
+        """The next message, over the given connection."""
+        jetstream = (connection or self.connection).jetstream()
+        subscription = await jetstream.pull_subscribe_bind("compact", WORK)
+        (message,) = await subscription.fetch(1, timeout=seconds)
+        return message
+
+    def process(self, message: Msg) -> asyncio.Task[None]:
+        """Begin to process a message."""
+        processor = BatchProcessor(self.durable, self.held.handle, 1000)
+        return asyncio.create_task(processor.process(self.connection, [message]))
+
+    async def all_acknowledged(self) -> None:
+        """Wait until the server has the outcome of each message; none was delivered twice."""
+        jetstream = self.connection.jetstream()
+        async with asyncio.timeout(SOON):
+            while (info := await jetstream.consumer_info(WORK, "compact")).num_ack_pending:
+                await asyncio.sleep(0.01)
+        assert info.num_redelivered == 0
 
 
-async def test_message_of_a_long_batch_is_not_redelivered(connection: Client, compact: WithAckWait) -> None:
-    durable, subscription = compact
-    held = HeldBatch()
-    processor = BatchProcessor(durable, held.handle, 1000)
-    (message,) = await subscription.fetch(1, timeout=SOON)
-    working = asyncio.create_task(processor.process(connection, [message]))
-    await held.begun.wait()
+@pytest.fixture
+async def compact(connection: Client) -> Compact:
+    """A process may have a batch in work for four times `ack_wait`."""
+    durable = replace(DURABLES["compact"], ack_wait=ACK_WAIT, handling_seconds=4 * ACK_WAIT)
+    jetstream = connection.jetstream()
+    await jetstream.add_consumer(WORK, build_consumer_config(durable))
+    await jetstream.publish(TRIGGER, b"", stream=WORK)
+    return Compact(connection, durable, HeldBatch())
+
+
+async def test_message_of_a_long_batch_is_not_redelivered(compact: Compact) -> None:
+    working = compact.process(await compact.take())
+    await compact.held.begun.wait()
     with pytest.raises(TimeoutError):
-        await subscription.fetch(1, timeout=2.5 * ACK_WAIT)
-    held.released.set()
+        await compact.take(seconds=2.5 * ACK_WAIT)
+    compact.held.released.set()
     await working
-    await all_acknowledged(connection)
+    await compact.all_acknowledged()
 
 
-async def test_failed_progress_report_does_not_end_the_batch(
-    connection: Client, compact: WithAckWait, nats_url: str
-) -> None:
-    durable, _ = compact
+async def test_failed_progress_report_does_not_end_the_batch(compact: Compact, nats_url: str) -> None:
     closed = await connect(nats_url, name="closed")
-    subscription = await closed.jetstream().pull_subscribe_bind("compact", WORK)
-    (message,) = await subscription.fetch(1, timeout=SOON)
+    message = await compact.take(closed)
     await closed.close()
-    held = HeldBatch()
-    processor = BatchProcessor(durable, held.handle, 1000)
     with capture_logs() as logged:
-        working = asyncio.create_task(processor.process(connection, [message]))
+        working = compact.process(message)
         async with asyncio.timeout(SOON):
             while len(logged) < 2:
                 await asyncio.sleep(0.01)
-        held.released.set()
+        compact.held.released.set()
         await working
     assert {each["event"] for each in logged} == {"progress report failed, retrying"}
-    await all_acknowledged(connection)
+    await compact.all_acknowledged()
 
 
-async def test_message_of_a_stuck_batch_is_redelivered(connection: Client, compact: WithAckWait) -> None:
-    durable, subscription = compact
-    held = HeldBatch()
-    processor = BatchProcessor(durable, held.handle, 1000)
-    (message,) = await subscription.fetch(1, timeout=SOON)
+async def test_message_of_a_stuck_batch_is_redelivered(compact: Compact) -> None:
+    message = await compact.take()
     begun = asyncio.get_running_loop().time()
-    working = asyncio.create_task(processor.process(connection, [message]))
-    (again,) = await subscription.fetch(1, timeout=SOON)
+    working = compact.process(message)
+    again = await compact.take()
     waited = asyncio.get_running_loop().time() - begun
     assert Delivery.from_message(again).deliveries == 2
-    assert waited > durable.handling_seconds - ACK_WAIT
-    held.released.set()
+    assert waited > compact.durable.handling_seconds - ACK_WAIT
+    compact.held.released.set()
     await working
 
 
-async def test_message_of_a_dead_process_is_redelivered_after_ack_wait(
-    connection: Client, compact: WithAckWait
-) -> None:
-    durable, subscription = compact
-    held = HeldBatch()
-    processor = BatchProcessor(durable, held.handle, 1000)
-    (message,) = await subscription.fetch(1, timeout=SOON)
-    working = asyncio.create_task(processor.process(connection, [message]))
-    await held.begun.wait()
+async def test_message_of_a_dead_process_is_redelivered_after_ack_wait(compact: Compact) -> None:
+    working = compact.process(await compact.take())
+    await compact.held.begun.wait()
     working.cancel()
     await asyncio.wait({working})
     begun = asyncio.get_running_loop().time()
-    (again,) = await subscription.fetch(1, timeout=SOON)
+    again = await compact.take()
     assert Delivery.from_message(again).deliveries == 2
-    assert asyncio.get_running_loop().time() - begun < durable.handling_seconds - ACK_WAIT
+    assert asyncio.get_running_loop().time() - begun < compact.durable.handling_seconds - ACK_WAIT
