@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemon_bench.quality.recall import LabelledConversations, compute_recall, parse_turn_id
-from mnemon_consumers.index.texts import build_message_texts
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
@@ -32,6 +31,7 @@ from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse, Thresholds
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
+from mnemon_infra.vectors.texts import build_message_texts
 from mnemon_producers.events import ChatEvent
 
 DEPTHS: Final = (5, 10)
@@ -68,14 +68,14 @@ class Conversation:
                 self.weights[term].append((place, weight))
 
     def find_hits(
-        self, words: Sparse, meaning: Dense, indexed: TermStatistics, limit: int
+        self, words: Sparse, meaning: Dense, statistics: TermStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the `limit` best hits by words and the `limit` best by vectors, as the vector store does."""
         scores = np.zeros(len(self.messages))
-        rarity = indexed.weigh_terms(words.indices)
-        for term, weight in zip(words.indices, words.values, strict=True):
+        weighed = statistics.weigh_query(words)
+        for term, weight in zip(weighed.indices, weighed.values, strict=True):
             for place, value in self.weights.get(term, ()):
-                scores[place] += weight * rarity[term] * value
+                scores[place] += weight * value
         by_words = [each for each in self._list_best(scores, limit) if each.score > 0]
         return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
 
@@ -113,24 +113,16 @@ class InProcessSearch:
     Attributes:
         conversations: the conversations, by user.
         tokens: statistics of the embedding model on all messages.
-        indexed: rarity of the words and concepts of all messages, as in the vector store.
-        statistics: rarity of the words of all messages, for the ranking.
+        statistics: rarity of the words and concepts of all messages.
     """
 
     def __init__(self, data: LabelledConversations) -> None:
         """Compute the vectors, term weights and statistics of all conversations."""
         said = {each.events[0].user: list(read_messages(each.events)) for each in data.conversations}
-        texts = [
-            ": ".join(filter(None, (each.name, each.content)))
-            for messages in said.values()
-            for each in messages
-        ]
         self.conversations = {user: Conversation(messages) for user, messages in said.items()}
-        self.tokens = asyncio.run(load_wordllama().compute_statistics(texts))
-        self.indexed = TermStatistics.from_terms(
-            [sparse.indices for each in self.conversations.values() for sparse in each.sparse]
-        )
-        self.statistics = TermStatistics.from_texts(texts)
+        texts = [text for conversation in self.conversations.values() for text in conversation.texts]
+        self.tokens = asyncio.run(load_wordllama().compute_statistics([each.meaning for each in texts]))
+        self.statistics = TermStatistics.from_texts([each.words for each in texts])
 
     def build_intent(self, user: str, query: str, preceding: Sequence[str] = ()) -> QueryIntent:
         """Return the intent of a query that the user asks at the time of the conversation's last message."""
@@ -139,7 +131,7 @@ class InProcessSearch:
     def find_candidates(self, user: str, intent: QueryIntent, breadth: Breadth) -> list[FusedCandidate]:
         """Return the candidates that words and vectors find, best first."""
         meaning = asyncio.run(self._embed_query(intent))
-        hits = self.conversations[user].find_hits(intent.words, meaning, self.indexed, breadth.candidates)
+        hits = self.conversations[user].find_hits(intent.words, meaning, self.statistics, breadth.candidates)
         return fuse_rankings(*hits, breadth.candidates)
 
     def gather_features(

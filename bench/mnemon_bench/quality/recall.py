@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.retrieve.search.candidates import choose_breadth
 from mnemon_consumers.retrieve.search.fusion import fuse_rankings
+from mnemon_consumers.retrieve.search.statistics import build_sampled_texts
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
@@ -276,11 +277,11 @@ async def _ask_candidates(
 ) -> dict[str, list[RankedTurns]]:
     """Find turns with parts of `search`: `bm25` by words, `dense` by vectors, `fused` by both."""
     async with Database(deployment, name="bench") as database:
-        (texts,) = await database.run_query(load_sample([TENANT]))
+        (sample,) = await database.run_query(load_sample([TENANT]))
     async with open_index(deployment, Embedding()) as vector_index:
         embedder = vector_index.embedder
         assert embedder is not None
-        statistics = await embedder.compute_statistics(texts)
+        statistics = await embedder.compute_statistics([build_sampled_texts(each).meaning for each in sample])
 
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user

@@ -4,12 +4,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from mnemon_consumers.index import texts
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
 from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.texts import build_chunk_texts, build_message_texts
 from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
@@ -40,7 +40,7 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
 
 def build_message_entry(message: IndexedMessage) -> SearchableItem:
     """Return the entry of a message for the vector index."""
-    words, meaning = texts.build_message_texts(message.content, message.name, message.sent_at)
+    words, meaning = build_message_texts(message.content, message.name, message.sent_at)
     payload: dict[str, JsonValue] = {"event_id": message.event_id, "seq": message.seq}
     return SearchableItem(
         derive_point_id(*message.owner, "message", message.event_id), message.owner, payload, words, meaning
@@ -65,6 +65,6 @@ async def build_document_entries(indexed: IndexedDocument) -> list[SearchableIte
         }
         place = derive_point_id(*indexed.owner, "chunk", whole.document_id, str(number))
         found.append(
-            SearchableItem(place, indexed.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title))
+            SearchableItem(place, indexed.owner, payload, *build_chunk_texts(chunk.text, whole.title))
         )
     return found

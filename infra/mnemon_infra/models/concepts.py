@@ -2,7 +2,7 @@
 
 Texts about the same thing share a concept even if they share no word: a question may say `job` or `работа`,
 and the message `office` or `контора`. Static vectors bridge such words in English only. The concepts are
-terms of sparse vectors, beside the words, so that the engine weighs them by rarity too.
+terms of sparse vectors, beside the words, so that searches weigh them by rarity too.
 """
 
 from collections.abc import Iterable, Mapping

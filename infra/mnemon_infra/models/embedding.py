@@ -19,7 +19,8 @@ Dense = NDArray[np.float32]
 class Sparse(NamedTuple):
     """A sparse vector: weights of terms.
 
-    The engine multiplies each weight by the inverse document frequency of its term.
+    In a search, each weight of the query is multiplied by the inverse document frequency of its term: by the
+    engine, or before if a tenant's texts have been counted.
     """
 
     indices: Sequence[int]

@@ -13,6 +13,9 @@ DENSE, SPARSE = "dense", "sparse"
 """Names of a point's vectors."""
 
 TENANT, USER = "tenant", "user"
+
+NO_TENANT = ""
+"""Value of `TENANT` that no point has. In a corpus without points, all terms are equally rare."""
 """Names of the stored fields that hold the owner of a point, in addition to its payload."""
 
 FULL_SCAN_POINTS = 2_000

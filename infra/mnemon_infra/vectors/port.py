@@ -132,7 +132,7 @@ class VectorStore(Protocol):
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
         *,
-        has_tenant_rarity: bool = True,
+        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
         """Return the nearest points for each query, best first, at most `limit` each.
 
@@ -145,8 +145,9 @@ class VectorStore(Protocol):
             limit: maximum number of hits of each query.
             where: values that fields of the payload must have.
             ids: filter of the points by id; None takes all points.
-            has_tenant_rarity: True computes the rarity of terms within the owner's tenant, which makes each
-                sparse query visit all points of the tenant; False computes it within the collection.
+            has_rarity: whether the values of sparse queries include the rarity of their terms already. If
+                not, each value is multiplied by the rarity of its term within the owner's tenant, for which
+                the engine visits all points of the tenant that have the term.
         """
 
     async def wait_until_optimised(self) -> None:

@@ -28,7 +28,7 @@ from qdrant_client.models import (
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedding import Dense, Sparse
-from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
+from mnemon_infra.vectors.layout import DENSE, NO_TENANT, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
@@ -149,16 +149,17 @@ class QdrantServer:
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
         *,
-        has_tenant_rarity: bool = True,
+        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
         # A server before 1.19 ignores `idf` and counts the terms of all tenants.
-        corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, owner[0])])))
+        corpus = NO_TENANT if has_rarity else owner[0]
+        params = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus)])))
         within = _build_filter(owner, where, ids)
         requests = [
             QueryRequest(
                 query=_encode_sparse(query) if isinstance(query, Sparse) else query.tolist(),
                 using=SPARSE if isinstance(query, Sparse) else DENSE,
-                params=corpus if has_tenant_rarity and isinstance(query, Sparse) else None,
+                params=params if isinstance(query, Sparse) else None,
                 filter=within,
                 limit=limit,
                 with_payload=_PAYLOAD,

@@ -184,10 +184,15 @@ class WordySuite:
         elsewhere = [point(f"{n}", OTHER_ANNA, terms=(RARE,)) for n in range(200)]
         await wordy.upsert(Collection.MEMORIES, elsewhere)
         assert await scores() == pytest.approx(alone)
-        (hits,) = await wordy.search(
-            Collection.MEMORIES, ANNA, [words(RARE, OFTEN)], 10, has_tenant_rarity=False
-        )
-        assert names(hits) == ["often", "rare"], "`RARE` is common in the collection"
+
+    async def test_query_with_rarity_keeps_its_weights(self, wordy: VectorStore) -> None:
+        points = [point("rare", terms=(RARE,)), point("often", terms=(OFTEN,))]
+        points += [point(f"{n}", BORIS, terms=(OFTEN,)) for n in range(20)]
+        await wordy.upsert(Collection.MEMORIES, points)
+        weighed = Sparse([RARE, OFTEN], [1.0, 2.0])
+        (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [weighed], 10, has_rarity=True)
+        assert names(hits) == ["often", "rare"], "the rarity of the collection does not count"
+        assert hits[0].score == pytest.approx(2 * hits[1].score)
 
     async def test_where_narrows(self, wordy: VectorStore) -> None:
         points = [

@@ -72,6 +72,9 @@ EMBEDDING_WAIT: Final = 0.8
 SCORE_SPREAD: Final = 5.0
 """Difference of two messages' ranking scores at which the lower one has 1/e of the relevance of the other."""
 
+_COUNTED: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
+"""Collections whose texts `Statistics` counts."""
+
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
 
@@ -289,17 +292,20 @@ class Search:
                 "no vector index is open. Set MNEMON_QDRANT_URL or MNEMON_VECTORS_FOLDER; for `as_of`, "
                 "repeat the request when `mnemon rebuild --until` has ended"
             )
+        words, terms = question.intent.words, question.statistics.terms
+        has_rarity = terms.is_sufficient and collection in _COUNTED
         try:
             async with asyncio.timeout(VECTORS_WAIT):
                 found = await find_candidates(
                     self._vectors,
                     collection,
                     question.owner,
-                    question.intent.words,
+                    terms.weigh_query(words) if has_rarity else words,
                     question.meaning,
                     question.breadth.candidates,
                     question.documents if collection is Collection.DOCUMENTS else None,
                     ids,
+                    has_rarity=has_rarity,
                 )
         except TimeoutError as error:
             raise VectorsUnavailable(
@@ -351,6 +357,9 @@ class Search:
         assert self._vectors is not None
         names = sorted({name for each in leading for name in each.names}, key=list_spellings)
         queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
+        terms = question.statistics.terms
+        if terms.is_sufficient:
+            queries = [terms.weigh_query(each) for each in queries]
         try:
             async with asyncio.timeout(LINKS_WAIT):
                 found = await self._vectors.search(
@@ -361,7 +370,7 @@ class Search:
                     ids=ids,
                     # Of a name of one word all facts are found, or none counts, so that no rarity has to
                     # order them.
-                    has_tenant_rarity=any(len(name.words) > 1 for name in names),
+                    has_rarity=terms.is_sufficient or all(len(name.words) == 1 for name in names),
                 )
         except (VectorsUnavailable, TimeoutError) as error:
             problem = str(error) or f"the vector store did not answer within {LINKS_WAIT:g} s"

@@ -10,8 +10,9 @@ from cachetools import LRUCache
 
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, TermStatistics
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.sample import load_sample
+from mnemon_infra.database.messages.sample import SampledText, load_sample
 from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingUnavailable
+from mnemon_infra.vectors.texts import Texts, build_message_texts
 
 log = structlog.get_logger("search")
 
@@ -27,7 +28,7 @@ class WordStatistics(NamedTuple):
 
     Attributes:
         tokens: rarity of the embedding model's tokens; None without a model that uses it.
-        terms: rarity of stemmed words.
+        terms: rarity of stemmed words and of their concepts.
     """
 
     tokens: CorpusStatistics | None
@@ -79,10 +80,22 @@ class Statistics:
         """Count the words in a sample of a tenant's texts, for the next `get_statistics`."""
         revision = self._revision_of(tenant)
         try:
-            (texts,) = await self._database.run_query(load_sample([tenant]))
-            tokens = await self._embedder.compute_statistics(texts) if self._embedder else None
-            terms = await asyncio.to_thread(TermStatistics.from_texts, texts)
+            (sample,) = await self._database.run_query(load_sample([tenant]))
+            texts = [build_sampled_texts(each) for each in sample]
+            tokens = (
+                await self._embedder.compute_statistics([each.meaning for each in texts])
+                if self._embedder
+                else None
+            )
+            terms = await asyncio.to_thread(TermStatistics.from_texts, [each.words for each in texts])
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
             log.warning("word count failed, keeping the former statistics", tenant=tenant, error=str(error))
+
+
+def build_sampled_texts(sampled: SampledText) -> Texts:
+    """Return the texts by which a search finds a sampled message or fact."""
+    if sampled.sent_at is None:
+        return Texts(sampled.text, sampled.text)
+    return build_message_texts(sampled.text, sampled.name, sampled.sent_at)

@@ -1,17 +1,24 @@
-"""Rarity of words in a tenant's texts. No I/O."""
+"""Rarity of words and concepts in a tenant's texts. No I/O."""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemon_infra.models import bm25
+from mnemon_infra.models import concepts
+from mnemon_infra.models.embedding import Sparse
 
 COUNTED: Final = 2_000
 """Maximum number of characters of a text to count, from its beginning."""
+
+LEAST_TEXTS: Final = 1_000
+"""Number of counted texts of a tenant below which the engine computes the rarity of a query's terms.
+
+The engine's rarity is exact, and takes time in proportion to the number of the tenant's texts.
+"""
 
 
 class TermStatistics(NamedTuple):
@@ -19,7 +26,8 @@ class TermStatistics(NamedTuple):
 
     Attributes:
         texts: number of texts.
-        terms: ids of the stemmed words, ascending; each pair of id and count takes 8 bytes.
+        terms: ids of the stemmed words and of their concepts, ascending; each pair of id and count takes 8
+            bytes.
         counts: for each term, the number of texts with it.
     """
 
@@ -29,15 +37,21 @@ class TermStatistics(NamedTuple):
 
     @classmethod
     def from_texts(cls, texts: Sequence[str]) -> Self:
-        """Count the stemmed words of some texts."""
-        return cls.from_terms([bm25.weigh_document(text[:COUNTED]).indices for text in texts])
-
-    @classmethod
-    def from_terms(cls, terms_of: Sequence[Iterable[int]]) -> Self:
-        """Count the terms of some texts, given by the ids of each text's terms."""
-        found = Counter(term for terms in terms_of for term in set(terms))
+        """Count the stemmed words of some texts, and their concepts."""
+        found = Counter(term for text in texts for term in concepts.weigh_document(text[:COUNTED]).indices)
         terms = np.array(sorted(found), dtype=np.uint32)
-        return cls(len(terms_of), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
+        return cls(len(texts), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether at least `LEAST_TEXTS` texts were counted."""
+        return self.texts >= LEAST_TEXTS
+
+    def weigh_query(self, words: Sparse) -> Sparse:
+        """Return the terms of a query with each weight multiplied by the rarity of the term."""
+        rarity = self.weigh_terms(words.indices)
+        weights = [rarity[term] * weight for term, weight in zip(words.indices, words.values, strict=True)]
+        return Sparse(words.indices, weights)
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
         """Return the inverse document frequency of each term, as BM25 defines it."""

@@ -30,7 +30,7 @@ from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.edge.folder_swap import settle_swap, swap_folders, undo_swap
 from mnemon_infra.vectors.edge.shard import WRITTEN_AT_ONCE, Shard, require_room, translate_errors
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
-from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
+from mnemon_infra.vectors.layout import DENSE, NO_TENANT, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
@@ -71,15 +71,16 @@ class Edge:
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
         *,
-        has_tenant_rarity: bool = True,
+        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
         shard = self._shards[collection]
         within = _build_filter(owner, where, ids)
         # Without points of other tenants, the rarity within the shard is that within the tenant.
-        needs_filter = has_tenant_rarity and not shard.tenants <= {owner[0]}
-        corpus = (
-            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, owner[0])])))
-            if needs_filter
+        is_alone = shard.tenants <= {owner[0]}
+        corpus = NO_TENANT if has_rarity else owner[0]
+        params = (
+            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus)])))
+            if has_rarity or not is_alone
             else None
         )
         requests = [
@@ -88,7 +89,7 @@ class Edge:
                 query=_encode_query(query),
                 filter=within,
                 with_payload=_PAYLOAD,
-                params=corpus if isinstance(query, Sparse) else None,
+                params=params if isinstance(query, Sparse) else None,
             )
             for query in queries
         ]

@@ -8,7 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_consumers.retrieve.search import service
+from mnemon_consumers.retrieve.search import service, term_statistics
+from mnemon_consumers.retrieve.search.fact_links import MOST_FACTS_PER_NAME
 from mnemon_consumers.retrieve.search.messages.rerank import load_weights
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_contracts.verbs.tools import SearchReplyV2
@@ -16,7 +17,7 @@ from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_a
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 from mnemon_infra.vectors.edge.engine import Edge
-from mnemon_infra.vectors.port import VectorsUnavailable
+from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.server import QdrantServer
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
@@ -149,6 +150,38 @@ async def test_search_follows_a_name_from_fact_to_fact(
     assert "ar_003" not in linked
 
 
+async def test_counted_words_of_a_tenant_weigh_the_words_of_a_query(
+    stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(term_statistics, "LEAST_TEXTS", 20)
+    engine = QdrantServer if mnemon_with_vectors.qdrant_url else Edge
+    search, searched = engine.search, {}
+
+    async def record_search(self: Any, collection: Any, *args: Any, **options: Any) -> Any:
+        searched[collection] = options["has_rarity"]
+        return await search(self, collection, *args, **options)
+
+    monkeypatch.setattr(engine, "search", record_search)
+    await saved(stock, "ar_rare", "A zeppelin flew by")
+    await saved(stock, "ar_often", "The garden is large")
+    await saved(stock, "ar_other", "A zeppelin flew by", owner="globex.u1")
+    for number in range(20):
+        await saved(stock, f"ar_{number}", f"Garden number {number}", owner="acme.u2")
+        await saved(stock, f"ar_{number}", f"Zeppelin number {number}", owner="globex.u2")
+    await stock.publish("memory.acme.u1.document.added.v1", {"document_id": "d1", "text": "A zeppelin"})
+    await indexed(stock, await stock.say("The garden", id="said"))
+    scopes = ["memories", "messages", "documents"]
+
+    async with asyncio.timeout(30):
+        while not searched.get(Collection.MEMORIES):
+            hits = (await stock.ask("search", query="garden zeppelin", scope=scopes, explain=True))["hits"]
+
+    assert searched[Collection.MESSAGES] is True
+    assert searched[Collection.DOCUMENTS] is False, "documents are not counted"
+    words = {hit["id"]: hit["parts"]["words"] for hit in hits}
+    assert words["ar_rare"] > 2 * words["ar_often"]
+
+
 @pytest.mark.parametrize("is_slow", [True, False])
 async def test_facts_are_found_without_links_if_the_search_of_names_fails(
     stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch, is_slow: bool
@@ -159,9 +192,11 @@ async def test_facts_are_found_without_links_if_the_search_of_names_fails(
     engine = QdrantServer if mnemon_with_vectors.qdrant_url else Edge
     search = engine.search
 
-    async def search_all_but_names(self: Any, *args: Any, **options: Any) -> Any:
-        if "has_tenant_rarity" not in options:
-            return await search(self, *args, **options)
+    async def search_all_but_names(
+        self: Any, collection: Any, owner: Any, queries: Any, limit: int, *args: Any, **options: Any
+    ) -> Any:
+        if limit != MOST_FACTS_PER_NAME + 1:
+            return await search(self, collection, owner, queries, limit, *args, **options)
         if is_slow:
             await asyncio.Event().wait()
         raise VectorsUnavailable("the store is gone")

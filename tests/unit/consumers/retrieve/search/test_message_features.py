@@ -10,9 +10,10 @@ import pytest
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, TermStatistics
+from mnemon_consumers.retrieve.search.term_statistics import LEAST_TEXTS, NO_STATISTICS, TermStatistics
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
+from mnemon_infra.models.embedding import Sparse
 
 BEGAN = datetime(2024, 5, 8, 12, tzinfo=UTC)
 
@@ -251,3 +252,22 @@ def test_statistics_of_texts_count_each_text_once() -> None:
         absent: pytest.approx(np.log(1 + 3.5 / 0.5)),
     }
     assert len(set(NO_STATISTICS.weigh_terms([dog, absent]).values())) == 1
+
+
+def test_statistics_weigh_the_words_and_concepts_of_a_query() -> None:
+    texts = ["I work at an office"] * 3 + ["It rains"] * 7
+    statistics = TermStatistics.from_texts(texts)
+    job, *concepts = QueryIntent("job").words.indices
+
+    weighed = statistics.weigh_query(Sparse([job, *concepts], [1.0, *[0.5] * len(concepts)]))
+
+    assert concepts
+    assert weighed.indices == [job, *concepts]
+    assert weighed.values[0] == pytest.approx(np.log(1 + 10.5 / 0.5))
+    assert pytest.approx(0.5 * np.log(1 + 7.5 / 3.5)) in weighed.values[1:], "`office` shares a concept"
+
+
+def test_statistics_of_few_texts_are_insufficient() -> None:
+    assert not NO_STATISTICS.is_sufficient
+    assert not TermStatistics.from_texts(["text"] * (LEAST_TEXTS - 1)).is_sufficient
+    assert TermStatistics.from_texts(["text"] * LEAST_TEXTS).is_sufficient
