@@ -1,7 +1,7 @@
 """Properties of a message's text that the ranking uses. No I/O, no clock."""
 
-from functools import lru_cache
-from typing import Final, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Final
 
 from mnemon_consumers.retrieve.search.query.intent import (
     LOOKED_AT,
@@ -18,37 +18,47 @@ REMEMBERED: Final = 4_000
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
 
 
-class TextProperties(NamedTuple):
-    """Properties of a text.
+class TextProperties:
+    """Properties of a text, each computed when it is first read: many rankings need only some of them."""
 
-    Attributes:
-        terms: ids of the stemmed words of the text, without stop words.
-        is_question: whether the text has a question mark.
-        tells_time: whether the text names a time.
-        speaks_of_others: whether the text is about the person addressed, and not about the speaker.
-        name_words: words, in lower case, of the names in the text; capitalised words within a sentence
-            count as names.
-    """
+    def __init__(self, text: str) -> None:
+        """Describe a text, judged by its first `LOOKED_AT` characters."""
+        self._text = text[:LOOKED_AT]
 
-    terms: frozenset[int]
-    is_question: bool
-    tells_time: bool
-    speaks_of_others: bool
-    name_words: frozenset[str]
+    @cached_property
+    def terms(self) -> frozenset[int]:
+        """Ids of the stemmed words of the text, without stop words."""
+        return frozenset(bm25.weigh_document(self._text).indices)
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether the text has a question mark."""
+        return any(mark in self._text for mark in _QUESTION_MARKS)
+
+    @cached_property
+    def tells_time(self) -> bool:
+        """Whether the text names a time."""
+        return tells_time(self._text, self._words)
+
+    @cached_property
+    def speaks_of_others(self) -> bool:
+        """Whether the text is about the person addressed, and not about the speaker."""
+        return speaks_of_others(self._words)
+
+    @cached_property
+    def name_words(self) -> frozenset[str]:
+        """Words, in lower case, of the names in the text: capitalised words within a sentence."""
+        return frozenset(word for name in list_capitalised_names(self._text) for word in name.lower().split())
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return split_words(self._text)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def describe_text(text: str) -> TextProperties:
-    """Return the properties of a text, judged by its first `LOOKED_AT` characters.
+    """Return the properties of a text.
 
     The properties are cached, because searches of one user examine the same messages many times.
     """
-    begin = text[:LOOKED_AT]
-    words = split_words(begin)
-    return TextProperties(
-        frozenset(bm25.weigh_document(begin).indices),
-        any(mark in begin for mark in _QUESTION_MARKS),
-        tells_time(begin, words),
-        speaks_of_others(words),
-        frozenset(word for name in list_capitalised_names(begin) for word in name.lower().split()),
-    )
+    return TextProperties(text)

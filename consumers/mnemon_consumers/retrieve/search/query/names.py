@@ -256,17 +256,21 @@ def list_capitalised_names(text: str) -> list[str]:
     if text.isupper():
         return []
     names: list[str] = []
-    end, is_name = 0, False
+    before = name_end = 0  # ends of the last word and of the last name
     for match in _PLAIN_WORD.finditer(text):
-        between = text[end : match.start()]
-        was_name = is_name and between == " "
-        is_first = end == 0 or _SENTENCE_END.search(between) is not None
-        is_name = not is_first and len(match[0]) >= _SHORTEST_CAPITALISED and match[0][0].isupper()
-        if is_name and was_name:
-            names[-1] += f" {match[0]}"
-        elif is_name:
-            names.append(match[0])
-        end = match.end()
+        start, end = match.span()
+        if (
+            text[start].isupper()
+            and end - start >= _SHORTEST_CAPITALISED
+            and before
+            and not _SENTENCE_END.search(text, before, start)
+        ):
+            if name_end == before and text[before:start] == " ":
+                names[-1] += f" {match[0]}"
+            else:
+                names.append(match[0])
+            name_end = end
+        before = end
     return names
 
 
