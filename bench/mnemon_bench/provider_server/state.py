@@ -171,6 +171,11 @@ class ProviderState:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == wire else None
 
+    def delete_batches(self) -> None:
+        """Delete all batches, as if another account's key were used from now on."""
+        with self.lock:
+            self._batches.clear()
+
     def list_batches(self, wire: str | None = None) -> list[ProviderBatch]:
         """Return the batches of a wire format, or of all wire formats, newest first."""
         with self.lock:

@@ -104,6 +104,13 @@ class BatchesSuite(LanguageSuite):
         assert sum(usage.input for usage in used) == server.state.used.input
         assert sum(usage.output for usage in used) == server.state.used.output
 
+    async def test_deleted_batch_is_unknown(self, server: ProviderServer, batches: BatchApi) -> None:
+        batch_id = new_id()
+        provider_id = await batches.submit(batch_id, lines(batch_id, 3))
+        server.state.delete_batches()
+        assert await batches.load_progress(provider_id) == BatchProgress("unknown")
+        await batches.cancel(provider_id)
+
     async def test_a_batch_that_runs_is_found(self, batches: BatchApi) -> None:
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 3))

@@ -58,6 +58,10 @@ MOST_READINGS: Final = 8
 After the last attempt, the batch is completed without the results that were not read.
 """
 
+MOST_UNKNOWN_CHECKS: Final = 60
+"""Maximum number of consecutive checks, a minute apart, that find no batch of this id at the provider. After
+the last one, the batch fails."""
+
 GRACE: Final = timedelta(hours=1)
 """Maximum time for which a process that finds an overdue batch checks it before giving it up: the batch may
 have ended while no process was running."""
@@ -85,6 +89,7 @@ class BatchLifecycle:
         self._since: dict[str, datetime] = {}
         self._not_before: dict[str, datetime] = {}
         self._readings: dict[str, int] = {}
+        self._unknown_checks: dict[str, int] = {}
 
     async def advance_batches(self, connection: Client) -> None:
         """Claim due windows, and advance every open batch that is due and that no other process handles.
@@ -98,6 +103,7 @@ class BatchLifecycle:
             del self._since[gone]
             self._not_before.pop(gone, None)
             self._readings.pop(gone, None)
+            self._unknown_checks.pop(gone, None)
         await asyncio.gather(*(self._advance_under_lock(connection, batch_id) for batch_id in found))
 
     async def _advance_under_lock(self, connection: Client, batch_id: str) -> None:
@@ -153,11 +159,15 @@ class BatchLifecycle:
             await self._fail_batch(connection, batch, "all windows of the batch are erased")
             return
         progress = await batches.load_progress(str(batch.provider_batch_id))
+        if progress.state != "unknown":
+            self._unknown_checks.pop(batch.batch_id, None)
         match progress.state:
             case "failed":
                 await self._fail_batch(
                     connection, batch, progress.error or "the provider gave no reason", blame=True
                 )
+            case "unknown":
+                await self._count_unknown_check(connection, batch)
             case "ended":
                 await self._read_results(connection, batch, batches, progress)
             case "running":
@@ -182,6 +192,19 @@ class BatchLifecycle:
                 log.warning("batch results not read, retrying", batch=batch.batch_id, error=str(error))
                 return
             await self._results.complete_batch(connection, batch, progress, {})
+
+    async def _count_unknown_check(self, connection: Client, batch: StoredBatch) -> None:
+        """Fail a batch that the provider has not had for many checks of this process.
+
+        Meanwhile an operator can correct the key, which may be another account's.
+        """
+        error = f"{batch.provider} has no batch {batch.provider_batch_id}"
+        checks = self._unknown_checks[batch.batch_id] = self._unknown_checks.get(batch.batch_id, 0) + 1
+        if checks < MOST_UNKNOWN_CHECKS:
+            self._postpone_check(batch.batch_id, LONGEST_PAUSE)
+            log.warning("batch unknown to the provider, retrying", batch=batch.batch_id, error=error)
+        else:
+            await self._fail_batch(connection, batch, error, is_online=True)
 
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
         """Give up a batch that will have no results; return False if results may still come."""

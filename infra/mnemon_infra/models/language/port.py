@@ -153,11 +153,13 @@ class BatchProgress:
     Attributes:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
             expired batch has the results of the finished lines, or none. A `failed` batch has no results.
+            The provider has no batch with the id of an `unknown` batch: it was deleted, or the key belongs
+            to another account.
         done: number of lines that are finished, with or without success.
         error: the reason for a failed batch, without content; None for other batches.
     """
 
-    state: Literal["running", "ended", "failed"]
+    state: Literal["running", "ended", "failed", "unknown"]
     done: int = 0
     error: str | None = None
 
@@ -193,17 +195,13 @@ class BatchApi(Protocol):
         """
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
-        """Ask the provider for the state of a batch.
-
-        A batch that the provider does not know counts as failed at Google. At the other providers, the call
-        raises `ModelRefused`.
-        """
+        """Ask the provider for the state of a batch."""
 
     def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results of an ended batch, in any order. Lines without a readable id are left out."""
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch, unless it has ended."""
+        """Cancel a batch, unless it has ended or is unknown."""
 
 
 class LanguageModel(Protocol):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon_bench.provider_server.answers import write_answer
 from mnemon_bench.provider_server.faults import Damage, HttpFault
@@ -207,6 +208,25 @@ async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_lin
     assert {each["outcome"] for each in answers} == {"proposed"}
     assert len(await batch_extraction.log_of("batch.failed")) == 6
     assert await batch_extraction.letters() == []
+
+
+@pytest.mark.long
+async def test_windows_of_batch_unknown_to_the_provider_are_requested_online(
+    batch_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(lifecycle, "MOST_UNKNOWN_CHECKS", 3)
+    batch_extraction.server.state.polls = 1_000_000
+    async with batch_extraction.running():
+        await batch_extraction.cut_of(3)
+        await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
+        with capture_logs() as logs:
+            batch_extraction.server.state.delete_batches()
+            await batch_extraction.has(3, "batch.failed")
+        answers = await batch_extraction.has(3, "window.answered")
+    assert {(each["outcome"], "batch_id" in each) for each in answers} == {("proposed", False)}
+    warnings = [each for each in logs if each["event"] == "batch unknown to the provider, retrying"]
+    assert len(warnings) == 2
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 from datetime import datetime, timedelta
 from typing import get_args
 
-from anthropic import APIStatusError
+from anthropic import APIStatusError, NotFoundError
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from anthropic.types.shared import ErrorType
 
@@ -98,7 +98,7 @@ class AnthropicBatches:
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.
-            ModelRefused: Anthropic refuses the key.
+            ModelRefused: Anthropic refuses the key, or the server does not support batches.
         """
         is_open = False
         with self._translate_errors():
@@ -127,10 +127,13 @@ class AnthropicBatches:
 
         Raises:
             ModelUnavailable: Anthropic gives no usable answer.
-            ModelRefused: Anthropic refuses the key, or does not know the batch.
+            ModelRefused: Anthropic refuses the key.
         """
         with self._translate_errors():
-            batch = await self._batches.retrieve(provider_batch_id)
+            try:
+                batch = await self._batches.retrieve(provider_batch_id)
+            except NotFoundError:
+                return BatchProgress("unknown")
             done = _count_lines(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
                 return BatchProgress("running", done)
@@ -165,10 +168,12 @@ class AnthropicBatches:
             )
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch, unless it has ended."""
+        """Cancel a batch, unless it has ended or is unknown."""
         with self._translate_errors():
             try:
                 await self._batches.cancel(provider_batch_id)
+            except NotFoundError:
+                return
             except APIStatusError:
                 if (await self._batches.retrieve(provider_batch_id)).processing_status == "in_progress":
                     raise

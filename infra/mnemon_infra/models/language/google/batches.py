@@ -95,7 +95,7 @@ class GoogleBatches:
         return await self._send_request(partial(self._find_job, batch_id, since - SLACK))
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
-        """Ask Google for the state of a batch; a batch that Google does not know counts as failed."""
+        """Ask Google for the state of a batch."""
         return await self._send_request(partial(self._read_progress, provider_batch_id))
 
     async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
@@ -131,7 +131,7 @@ class GoogleBatches:
             raise failed
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch, unless it has ended."""
+        """Cancel a batch, unless it has ended or is unknown."""
         await self._send_request(partial(self._cancel, provider_batch_id))
 
     async def _send_request(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
@@ -143,7 +143,7 @@ class GoogleBatches:
     async def _read_progress(self, provider_batch_id: str) -> BatchProgress:
         job = await self._read_job(provider_batch_id)
         if job is None:
-            return BatchProgress("failed", error="Google has no such batch")
+            return BatchProgress("unknown")
         done = _count_finished_lines(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":

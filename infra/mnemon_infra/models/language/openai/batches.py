@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from openai import APIStatusError, BadRequestError, ConflictError, omit
+from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError, omit
 from openai.types import Batch
 from openai.types.batch_create_params import OutputExpiresAfter
 
@@ -105,10 +105,13 @@ class OpenAIBatches:
 
         Raises:
             ModelUnavailable: the server gives no usable answer.
-            ModelRefused: the server refuses the key, or does not know the batch.
+            ModelRefused: the server refuses the key.
         """
         with self._translate_errors():
-            batch = await self._client.batches.retrieve(provider_batch_id)
+            try:
+                batch = await self._client.batches.retrieve(provider_batch_id)
+            except NotFoundError:
+                return BatchProgress("unknown")
             counts = batch.request_counts
             done = counts.completed + counts.failed if counts else 0
             match batch.status:
@@ -141,8 +144,8 @@ class OpenAIBatches:
             self._endpoint.adapt_parameter(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """Cancel a batch, unless it has ended."""
-        with self._translate_errors(), suppress(BadRequestError, ConflictError):
+        """Cancel a batch, unless it has ended or is unknown."""
+        with self._translate_errors(), suppress(BadRequestError, ConflictError, NotFoundError):
             await self._client.batches.cancel(provider_batch_id)
 
     async def _upload(self, batch_id: str, content: bytes) -> str:
