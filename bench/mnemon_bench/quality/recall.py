@@ -21,6 +21,7 @@ from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.retrieve.search.candidates import choose_breadth
 from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_consumers.retrieve.search.statistics import build_sampled_texts
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
@@ -281,12 +282,21 @@ async def _ask_candidates(
     async with open_index(deployment, Embedding()) as vector_index:
         embedder = vector_index.embedder
         assert embedder is not None
-        statistics = await embedder.compute_statistics([build_sampled_texts(each).meaning for each in sample])
+        texts = [build_sampled_texts(each) for each in sample]
+        statistics = await embedder.compute_statistics([each.meaning for each in texts])
+        terms = TermStatistics.from_texts([each.words for each in texts])
 
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user
             return await vector_index.vectors.search(
-                Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).candidates
+                Collection.MESSAGES,
+                owner,
+                [
+                    terms.weigh_query(each) if terms.is_sufficient and isinstance(each, Sparse) else each
+                    for each in queries
+                ],
+                choose_breadth(max(DEPTHS)).candidates,
+                has_rarity=terms.is_sufficient,
             )
 
         async def find_by_words(question: LabelledQuestion) -> list[str]:

@@ -13,10 +13,10 @@ DENSE, SPARSE = "dense", "sparse"
 """Names of a point's vectors."""
 
 TENANT, USER = "tenant", "user"
+"""Names of the stored fields that hold the owner of a point, in addition to its payload."""
 
 NO_TENANT = ""
 """Value of `TENANT` that no point has. In a corpus without points, all terms are equally rare."""
-"""Names of the stored fields that hold the owner of a point, in addition to its payload."""
 
 FULL_SCAN_POINTS = 2_000
 """Maximum points of a user that the engine compares one by one; for more points, it uses an HNSW graph."""

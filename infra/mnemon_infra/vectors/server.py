@@ -151,7 +151,7 @@ class QdrantServer:
         *,
         has_rarity: bool = False,
     ) -> list[list[PointHit]]:
-        # A server before 1.19 ignores `idf` and counts the terms of all tenants.
+        # A server before 1.19 ignores `idf`: the rarity within the collection counts, too.
         corpus = NO_TENANT if has_rarity else owner[0]
         params = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus)])))
         within = _build_filter(owner, where, ids)

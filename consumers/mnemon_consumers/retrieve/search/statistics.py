@@ -81,7 +81,7 @@ class Statistics:
         revision = self._revision_of(tenant)
         try:
             (sample,) = await self._database.run_query(load_sample([tenant]))
-            texts = [build_sampled_texts(each) for each in sample]
+            texts = await asyncio.to_thread(lambda: [build_sampled_texts(each) for each in sample])
             tokens = (
                 await self._embedder.compute_statistics([each.meaning for each in texts])
                 if self._embedder

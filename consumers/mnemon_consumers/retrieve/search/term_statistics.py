@@ -14,10 +14,11 @@ from mnemon_infra.models.embedding import Sparse
 COUNTED: Final = 2_000
 """Maximum number of characters of a text to count, from its beginning."""
 
-LEAST_TEXTS: Final = 1_000
-"""Number of counted texts of a tenant below which the engine computes the rarity of a query's terms.
+SUFFICIENT_TEXTS: Final = 1_000
+"""Minimum number of counted texts of a tenant for a search to weigh the words of a query by them.
 
-The engine's rarity is exact, and takes time in proportion to the number of the tenant's texts.
+With fewer texts, the engine computes the rarity of words, which is exact and takes time in proportion to the
+number of texts.
 """
 
 
@@ -44,8 +45,8 @@ class TermStatistics(NamedTuple):
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether at least `LEAST_TEXTS` texts were counted."""
-        return self.texts >= LEAST_TEXTS
+        """Whether at least `SUFFICIENT_TEXTS` texts were counted."""
+        return self.texts >= SUFFICIENT_TEXTS
 
     def weigh_query(self, words: Sparse) -> Sparse:
         """Return the terms of a query with each weight multiplied by the rarity of the term."""
@@ -71,4 +72,5 @@ class TermStatistics(NamedTuple):
 
 
 NO_STATISTICS: Final = TermStatistics(0, np.empty(0, np.uint32), np.empty(0, np.uint32))
-"""Statistics before the first count: every term has the same weight."""
+"""Statistics before the first count: every term has the same weight, and searches leave rarity to the
+engine."""

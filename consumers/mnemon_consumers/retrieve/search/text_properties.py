@@ -38,21 +38,17 @@ class TextProperties:
     @cached_property
     def tells_time(self) -> bool:
         """Whether the text names a time."""
-        return tells_time(self._text, self._words)
+        return tells_time(self._text, split_words(self._text))
 
     @cached_property
     def speaks_of_others(self) -> bool:
         """Whether the text is about the person addressed, and not about the speaker."""
-        return speaks_of_others(self._words)
+        return speaks_of_others(split_words(self._text))
 
     @cached_property
     def name_words(self) -> frozenset[str]:
         """Words, in lower case, of the names in the text: capitalised words within a sentence."""
         return frozenset(word for name in list_capitalised_names(self._text) for word in name.lower().split())
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return split_words(self._text)
 
 
 @lru_cache(maxsize=REMEMBERED)

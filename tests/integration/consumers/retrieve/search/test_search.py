@@ -153,9 +153,10 @@ async def test_search_follows_a_name_from_fact_to_fact(
 async def test_counted_words_of_a_tenant_weigh_the_words_of_a_query(
     stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(term_statistics, "LEAST_TEXTS", 20)
+    monkeypatch.setattr(term_statistics, "SUFFICIENT_TEXTS", 20)
     engine = QdrantServer if mnemon_with_vectors.qdrant_url else Edge
-    search, searched = engine.search, {}
+    search = engine.search
+    searched: dict[Collection, bool] = {}
 
     async def record_search(self: Any, collection: Any, *args: Any, **options: Any) -> Any:
         searched[collection] = options["has_rarity"]
@@ -165,6 +166,8 @@ async def test_counted_words_of_a_tenant_weigh_the_words_of_a_query(
     await saved(stock, "ar_rare", "A zeppelin flew by")
     await saved(stock, "ar_often", "The garden is large")
     await saved(stock, "ar_other", "A zeppelin flew by", owner="globex.u1")
+    await saved(stock, "ar_sister", "My sister has a boat named Green Arrow")
+    await saved(stock, "ar_arrow", "The Green Arrow is a yacht")
     for number in range(20):
         await saved(stock, f"ar_{number}", f"Garden number {number}", owner="acme.u2")
         await saved(stock, f"ar_{number}", f"Zeppelin number {number}", owner="globex.u2")
@@ -180,6 +183,7 @@ async def test_counted_words_of_a_tenant_weigh_the_words_of_a_query(
     assert searched[Collection.DOCUMENTS] is False, "documents are not counted"
     words = {hit["id"]: hit["parts"]["words"] for hit in hits}
     assert words["ar_rare"] > 2 * words["ar_often"]
+    assert await found(stock, "my sister") == ["ar_sister", "ar_arrow"], "a name of two words is weighed, too"
 
 
 @pytest.mark.parametrize("is_slow", [True, False])

@@ -10,7 +10,7 @@ import pytest
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.term_statistics import LEAST_TEXTS, NO_STATISTICS, TermStatistics
+from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, SUFFICIENT_TEXTS, TermStatistics
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 from mnemon_infra.models.embedding import Sparse
@@ -269,5 +269,5 @@ def test_statistics_weigh_the_words_and_concepts_of_a_query() -> None:
 
 def test_statistics_of_few_texts_are_insufficient() -> None:
     assert not NO_STATISTICS.is_sufficient
-    assert not TermStatistics.from_texts(["text"] * (LEAST_TEXTS - 1)).is_sufficient
-    assert TermStatistics.from_texts(["text"] * LEAST_TEXTS).is_sufficient
+    assert not TermStatistics.from_texts(["text"] * (SUFFICIENT_TEXTS - 1)).is_sufficient
+    assert TermStatistics.from_texts(["text"] * SUFFICIENT_TEXTS).is_sufficient
