@@ -259,7 +259,7 @@ async def _recover_collections(
     async def recover() -> None:
         if (await read_settings(connection)).embedding != embedding:
             log.warning(
-                "embedding model changed, lost collections left for reindex",
+                "lost collections not created, embedding model changed",
                 next_step="stop the consumers and run `mnemon reindex`",
             )
             return
@@ -316,11 +316,12 @@ async def _follow_swaps(
 
 
 async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
-    """Index the log again from its start if no collection has points, or a collection with rows has none.
+    """Index the log again from its start if a collection is empty although rows need points in it.
 
-    The folder of the vectors may have been deleted, or a former version did not have the collection. If
-    another collection has points, and rows suffice to fill the empty collections, publish a trigger for each
-    user with such rows instead, and do not read the log again.
+    The folder of the vectors may have been deleted, or a former version did not have the collection. While
+    `persist` is behind `index`, rows may be missing, so the log is indexed again also if all collections are
+    empty. If another collection has points, and rows suffice to fill the empty collections, publish a trigger
+    for each user with such rows instead, and do not read the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
@@ -328,6 +329,7 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
     position = await read_applied_position(connection.jetstream(), "index")
     if not position:
         return
+    has_all_rows = await read_applied_position(connection.jetstream(), "persist") >= position
     lost = await find_lost_collections(database, vector_index.vectors)
     has_points = any([await vector_index.vectors.count(each) for each in Collection])
     if lost and has_points and FROM_ROWS.issuperset(lost):
@@ -336,7 +338,7 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
             trigger = build_trigger_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("empty collections found, indexing from the rows", collections=lost, users=len(owners))
-    elif lost or not has_points:
+    elif lost or not (has_points or has_all_rows):
         events = await reset_consumer(connection, LOG, "index")
         empty = lost if has_points else list(Collection)
         log.warning(

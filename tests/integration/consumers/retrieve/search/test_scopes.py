@@ -13,10 +13,13 @@ from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import run_audit
 from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import LOG
 from mnemon_contracts.verbs.tools import SearchReplyV1
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
+from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.port import Collection
@@ -241,6 +244,38 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
     (filled,) = [line for line in lines if line["event"].startswith("empty collections ")]
     assert filled["event"] == "empty collections found, indexing from the rows"
     assert (filled["collections"], filled["users"]) == (["summaries"], 2)
+
+
+async def test_log_without_content_to_index_is_not_read_again(
+    stock: Stock, vectors_deployment: Deployment, connection: Client
+) -> None:
+    async with run_consumers(CONSUMERS, vectors_deployment):
+        await stock.say("Let us fly to Lisbon", "acme.u1.c")
+        await stock.ask("erase", "acme.u1")
+        await indexed(stock, await stock.publish("chat.acme.u1.d.started.v1", {}))
+
+    with capture_logs() as lines:
+        async with run_consumers(CONSUMERS, vectors_deployment):
+            pass
+    assert not [line for line in lines if line["event"].startswith("empty collections ")]
+
+
+async def test_lost_folder_is_filled_again_although_rows_are_behind(
+    stock: Stock, vectors_deployment: Deployment, connection: Client
+) -> None:
+    async with run_consumers(CONSUMERS, vectors_deployment):
+        seq = await indexed(stock, await stock.say("Let us fly to Lisbon", "acme.u1.c", id="ok"))
+    await lose_collection(vectors_deployment, Collection.MESSAGES)
+    async with Database(vectors_deployment) as database, database.transaction() as held:
+        await held.execute("DELETE FROM messages")
+    await reset_consumer(connection, LOG, "persist")
+
+    with capture_logs() as lines:
+        async with run_consumers(CONSUMERS, vectors_deployment):
+            await indexed(stock, seq)
+            assert await found(stock, "Lisbon", "messages") == ["ok"]
+    (refill,) = [line for line in lines if line["event"].startswith("empty collections ")]
+    assert refill["event"] == "empty collections found, indexing the log from its start"
 
 
 async def test_an_audit_names_a_summary_that_cannot_be_found(
