@@ -198,7 +198,7 @@ async def _open_target(
             "--data restores into a folder, and MNEMON_NATS_URL or DATABASE_URL names other servers",
             "Unset these variables, or leave --data out",
         )
-    _require_new_folder(request.data)
+    _require_stopped_stack(request.data)
     logins = restore_folder_logins(request.data, backup)
     async with run_stack(request.data, configured, with_streams=False) as stack:
         url = FolderLogins(request.data).add_login(stack.endpoints.nats, "operator")
@@ -215,7 +215,7 @@ async def _require_empty_database(deployment: "Deployment", connection: "Client"
         await require_empty_database(deployment)
 
 
-def _require_new_folder(data: Path) -> None:
+def _require_stopped_stack(data: Path) -> None:
     """End the command if a stack runs in the folder."""
     from mnemon_infra.process.data_folder import find_holder
 

@@ -80,10 +80,10 @@ class DeadLimit:
         log.error(
             "consumer paused, too many dead letters",
             consumer=self._consumer,
-            letters=len(self._recent),
+            dead_letters=len(self._recent),
             within_seconds=WINDOW,
             commonest_reason=reason,
-            letters_of_this_reason=count,
+            dead_letters_of_this_reason=count,
             resumes_at=until,
             next_step=f"mnemon dead list --consumer {self._consumer}",
         )

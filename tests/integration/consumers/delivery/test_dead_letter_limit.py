@@ -45,7 +45,11 @@ async def test_consumer_stops_beyond_the_dead_letter_limit(
             await stopped()
             late = await stock.say("while it is stopped")
     [error] = [line for line in said if line["log_level"] == "error"]
-    assert (error["consumer"], error["letters"], error["commonest_reason"]) == ("persist", 3, "unknown_event")
+    assert (error["consumer"], error["dead_letters"], error["commonest_reason"]) == (
+        "persist",
+        3,
+        "unknown_event",
+    )
     assert error["next_step"] == "mnemon dead list --consumer persist"
     assert len(await kept(connection)) == 3
     info = await jetstream.consumer_info(LOG, "persist")
