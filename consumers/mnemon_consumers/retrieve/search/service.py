@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import nats.errors
 import structlog
+from cachetools import TTLCache
 
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search import facts
@@ -24,6 +25,7 @@ from mnemon_consumers.retrieve.search.duplicates import describe_source, list_di
 from mnemon_consumers.retrieve.search.fact_links import (
     MOST_FACTS_PER_NAME,
     LeadingFact,
+    NameSpellings,
     find_leading_facts,
     list_spellings,
     score_links,
@@ -65,6 +67,12 @@ VECTORS_WAIT: Final = 2.0
 
 LINKS_WAIT: Final = 0.2
 """Maximum wait for the facts that share a name with facts found, in seconds, besides `VECTORS_WAIT`."""
+
+FREQUENT_NAME_SECONDS: Final = 60.0
+"""Seconds for which a name in too many facts of a user for links is not searched for again."""
+
+FREQUENT_NAMES: Final = 100_000
+"""Maximum number of cached frequent names of all users, of some hundred bytes each."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -161,6 +169,9 @@ class Search:
         self._token_model = find_wordllama()
         self._statistics = Statistics(database, self._embedder, memory.get_revision)
         self._embeds_again_at = 0.0
+        self._frequent_names: TTLCache[tuple[Owner, NameSpellings], bool] = TTLCache(
+            FREQUENT_NAMES, FREQUENT_NAME_SECONDS
+        )
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._search_facts,
             "messages": self._search_messages,
@@ -355,7 +366,17 @@ class Search:
         If the vector store does not answer in time, the result is empty.
         """
         assert self._vectors is not None
-        names = sorted({name for each in leading for name in each.names}, key=list_spellings)
+        names = sorted(
+            {
+                name
+                for each in leading
+                for name in each.names
+                if ids is not None or (question.owner, name) not in self._frequent_names
+            },
+            key=list_spellings,
+        )
+        if not names:
+            return []
         queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
         terms = question.statistics.terms
         if terms.is_sufficient:
@@ -376,14 +397,13 @@ class Search:
             problem = str(error) or f"the vector store did not answer within {LINKS_WAIT:g} s"
             log.warning("name search failed, leaving out links", tenant=question.owner[0], error=problem)
             return []
-        return list(
-            dict.fromkeys(
-                str(hit.payload["fact_id"])
-                for name, hits in zip(names, found, strict=True)
-                if len(hits) <= MOST_FACTS_PER_NAME or len(name.words) > 1
-                for hit in hits
-            )
-        )
+        linked: dict[str, None] = {}
+        for name, hits in zip(names, found, strict=True):
+            if len(hits) <= MOST_FACTS_PER_NAME or len(name.words) > 1:
+                linked |= dict.fromkeys(str(hit.payload["fact_id"]) for hit in hits)
+            elif ids is None:
+                self._frequent_names[question.owner, name] = True
+        return list(linked)
 
     async def _build_tier_filter(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to

@@ -214,6 +214,33 @@ async def test_facts_are_found_without_links_if_the_search_of_names_fails(
     assert ("within 0.1 s" if is_slow else "gone") in warning["error"]
 
 
+async def test_name_in_many_facts_is_searched_for_once_a_minute(
+    stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = QdrantServer if mnemon_with_vectors.qdrant_url else Edge
+    search, searched = engine.search, []
+
+    async def record_names(
+        self: Any, collection: Any, owner: Any, queries: Any, limit: int, *args: Any, **options: Any
+    ) -> Any:
+        if limit == MOST_FACTS_PER_NAME + 1:
+            searched.append(len(queries))
+        return await search(self, collection, owner, queries, limit, *args, **options)
+
+    monkeypatch.setattr(engine, "search", record_names)
+    for number in range(MOST_FACTS_PER_NAME + 1):
+        await saved(stock, f"ar_{number:03}", f"Oleg likes dish {number}")
+    await saved(stock, "ar_dog", "My sister and Oleg have a dog named Rex")
+    await indexed(stock, await saved(stock, "ar_rex", "Rex is a Labrador"))
+
+    for _ in range(2):
+        assert {"ar_dog", "ar_rex"} <= {*await found(stock, "my sister")}
+    assert searched == [2, 1], "Oleg and Rex, then Rex"
+    memory = MemoryClient(stock.connection, tenant="acme")
+    assert (await memory.search("u1", "my sister", scope=["long"])).hits
+    assert searched == [2, 1, 2], "a filter of facts may make the name rare"
+
+
 async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(1, 8):
         seq = await saved(stock, f"ar_{number:03}", f"Anna has {number} cats")
