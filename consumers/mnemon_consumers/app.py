@@ -15,7 +15,7 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import connect_deployment, require_servers
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import reset_consumer
-from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock
@@ -329,7 +329,8 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
     position = await read_applied_position(connection.jetstream(), "index")
     if not position:
         return
-    has_all_rows = await read_applied_position(connection.jetstream(), "persist") >= position
+    delivered = await read_delivered_position(connection.jetstream(), "index")
+    has_all_rows = await read_applied_position(connection.jetstream(), "persist") >= delivered
     lost = await find_lost_collections(database, vector_index.vectors)
     has_points = any([await vector_index.vectors.count(each) for each in Collection])
     if lost and has_points and FROM_ROWS.issuperset(lost):

@@ -108,4 +108,4 @@ class RetrieveConsumer:
 
     def _drop_caches(self) -> None:
         self._memory.drop_all()
-        self._search.expire_word_counts()
+        self._search.expire_caches()

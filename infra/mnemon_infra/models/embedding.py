@@ -20,7 +20,7 @@ class Sparse(NamedTuple):
     """A sparse vector: weights of terms.
 
     In a search, each weight of the query is multiplied by the inverse document frequency of its term: by the
-    engine, or before the search by `TermStatistics.weigh_query`.
+    engine, or by the caller, who then passes `has_rarity`.
     """
 
     indices: Sequence[int]

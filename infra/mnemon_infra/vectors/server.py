@@ -151,9 +151,10 @@ class QdrantServer:
         *,
         has_rarity: bool = False,
     ) -> list[list[PointHit]]:
-        # A server before 1.19 ignores `idf`: the rarity within the collection counts, too.
-        corpus = NO_TENANT if has_rarity else owner[0]
-        params = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus)])))
+        # A server before 1.19 ignores `idf`: it multiplies by the rarity within the collection, even with
+        # `has_rarity`.
+        corpus_tenant = NO_TENANT if has_rarity else owner[0]
+        params = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus_tenant)])))
         within = _build_filter(owner, where, ids)
         requests = [
             QueryRequest(

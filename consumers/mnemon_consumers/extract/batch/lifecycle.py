@@ -58,9 +58,11 @@ MOST_READINGS: Final = 8
 After the last attempt, the batch is completed without the results that were not read.
 """
 
-MOST_UNKNOWN_CHECKS: Final = 60
-"""Maximum number of consecutive checks, a minute apart, that find no batch of this id at the provider. After
-the last one, the batch fails."""
+MOST_CHECKS_OF_UNKNOWN_BATCH: Final = 60
+"""Maximum number of checks in a row, a minute apart, that find no batch with this id at the provider.
+
+At the last one, the batch fails.
+"""
 
 GRACE: Final = timedelta(hours=1)
 """Maximum time for which a process that finds an overdue batch checks it before giving it up: the batch may
@@ -89,7 +91,7 @@ class BatchLifecycle:
         self._since: dict[str, datetime] = {}
         self._not_before: dict[str, datetime] = {}
         self._readings: dict[str, int] = {}
-        self._unknown_checks: dict[str, int] = {}
+        self._checks_of_unknown: dict[str, int] = {}
 
     async def advance_batches(self, connection: Client) -> None:
         """Claim due windows, and advance every open batch that is due and that no other process handles.
@@ -103,7 +105,7 @@ class BatchLifecycle:
             del self._since[gone]
             self._not_before.pop(gone, None)
             self._readings.pop(gone, None)
-            self._unknown_checks.pop(gone, None)
+            self._checks_of_unknown.pop(gone, None)
         await asyncio.gather(*(self._advance_under_lock(connection, batch_id) for batch_id in found))
 
     async def _advance_under_lock(self, connection: Client, batch_id: str) -> None:
@@ -160,14 +162,14 @@ class BatchLifecycle:
             return
         progress = await batches.load_progress(str(batch.provider_batch_id))
         if progress.state != "unknown":
-            self._unknown_checks.pop(batch.batch_id, None)
+            self._checks_of_unknown.pop(batch.batch_id, None)
         match progress.state:
             case "failed":
                 await self._fail_batch(
                     connection, batch, progress.error or "the provider gave no reason", blame=True
                 )
             case "unknown":
-                await self._count_unknown_check(connection, batch)
+                await self._retry_unknown_batch(connection, batch)
             case "ended":
                 await self._read_results(connection, batch, batches, progress)
             case "running":
@@ -193,14 +195,15 @@ class BatchLifecycle:
                 return
             await self._results.complete_batch(connection, batch, progress, {})
 
-    async def _count_unknown_check(self, connection: Client, batch: StoredBatch) -> None:
-        """Fail a batch that the provider has not had for many checks of this process.
+    async def _retry_unknown_batch(self, connection: Client, batch: StoredBatch) -> None:
+        """Check an unknown batch again later; fail it after `MOST_CHECKS_OF_UNKNOWN_BATCH` checks.
 
-        Meanwhile an operator can correct the key, which may be another account's.
+        Each process counts its own checks. Until the last one, an operator can correct the key, which may be
+        another account's.
         """
         error = f"{batch.provider} has no batch {batch.provider_batch_id}"
-        checks = self._unknown_checks[batch.batch_id] = self._unknown_checks.get(batch.batch_id, 0) + 1
-        if checks < MOST_UNKNOWN_CHECKS:
+        checks = self._checks_of_unknown[batch.batch_id] = self._checks_of_unknown.get(batch.batch_id, 0) + 1
+        if checks < MOST_CHECKS_OF_UNKNOWN_BATCH:
             self._postpone_check(batch.batch_id, LONGEST_PAUSE)
             log.warning("batch unknown to the provider, retrying", batch=batch.batch_id, error=error)
         else:

@@ -69,10 +69,10 @@ LINKS_WAIT: Final = 0.2
 """Maximum wait for the facts that share a name with facts found, in seconds, besides `VECTORS_WAIT`."""
 
 FREQUENT_NAME_SECONDS: Final = 60.0
-"""Seconds for which a name in too many facts of a user for links is not searched for again."""
+"""Seconds for which searches leave out a name that more than `MOST_FACTS_PER_NAME` facts of the user have."""
 
 FREQUENT_NAMES: Final = 100_000
-"""Maximum number of cached frequent names of all users, of some hundred bytes each."""
+"""Maximum number of cached frequent names of all users; each takes up to about 1 KB."""
 
 EMBEDDING_WAIT: Final = 0.8
 """Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
@@ -80,8 +80,8 @@ EMBEDDING_WAIT: Final = 0.8
 SCORE_SPREAD: Final = 5.0
 """Difference of two messages' ranking scores at which the lower one has 1/e of the relevance of the other."""
 
-_COUNTED: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
-"""Collections whose texts `Statistics` counts."""
+_SAMPLED_COLLECTIONS: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
+"""Collections from whose texts `Statistics` takes its sample."""
 
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
@@ -179,8 +179,9 @@ class Search:
             "summaries": self._search_summaries,
         }
 
-    def expire_word_counts(self) -> None:
-        """Let the words of all tenants be counted again, after a swap."""
+    def expire_caches(self) -> None:
+        """Drop the frequent names, and let the words of all tenants be counted again, after a swap."""
+        self._frequent_names.clear()
         self._statistics.expire_counts()
 
     async def find_hits(
@@ -304,7 +305,7 @@ class Search:
                 "repeat the request when `mnemon rebuild --until` has ended"
             )
         words, terms = question.intent.words, question.statistics.terms
-        has_rarity = terms.is_sufficient and collection in _COUNTED
+        has_rarity = terms.is_sufficient and collection in _SAMPLED_COLLECTIONS
         try:
             async with asyncio.timeout(VECTORS_WAIT):
                 found = await find_candidates(
@@ -362,8 +363,10 @@ class Search:
     ) -> list[str]:
         """Return the ids of facts that contain words of a name in a leading fact.
 
-        A name of one word in more than `MOST_FACTS_PER_NAME` facts gives no link, so its facts are left out.
-        If the vector store does not answer in time, the result is empty.
+        A name of one word in more than `MOST_FACTS_PER_NAME` facts gives no link, so its facts are left out,
+        and searches without `ids` do not look for it again for `FREQUENT_NAME_SECONDS`. With `ids`, fewer
+        facts may have the name, so it is looked for each time. If the vector store does not answer in time,
+        the result is empty.
         """
         assert self._vectors is not None
         names = sorted(

@@ -18,7 +18,10 @@ FACTS: Final = 1000
 
 
 class SampledText(NamedTuple):
-    """The text of a message or of a fact; `name` and `sent_at` are those of the message."""
+    """The text of a message or of a fact.
+
+    `name` is the speaker of the message, if known, and `sent_at` its time; a fact has None for both.
+    """
 
     text: str
     name: str | None

@@ -153,8 +153,8 @@ class BatchProgress:
     Attributes:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
             expired batch has the results of the finished lines, or none. A `failed` batch has no results.
-            The provider has no batch with the id of an `unknown` batch: it was deleted, or the key belongs
-            to another account.
+            An `unknown` batch does not exist at the provider: it was deleted, or the key or the URL is that
+            of another account or server.
         done: number of lines that are finished, with or without success.
         error: the reason for a failed batch, without content; None for other batches.
     """

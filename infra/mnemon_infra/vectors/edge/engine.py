@@ -77,9 +77,9 @@ class Edge:
         within = _build_filter(owner, where, ids)
         # Without points of other tenants, the rarity within the shard is that within the tenant.
         is_alone = shard.tenants <= {owner[0]}
-        corpus = NO_TENANT if has_rarity else owner[0]
+        corpus_tenant = NO_TENANT if has_rarity else owner[0]
         params = (
-            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus)])))
+            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus_tenant)])))
             if has_rarity or not is_alone
             else None
         )

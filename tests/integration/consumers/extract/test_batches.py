@@ -215,7 +215,7 @@ async def test_windows_of_batch_unknown_to_the_provider_are_requested_online(
     batch_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 0.1)
-    monkeypatch.setattr(lifecycle, "MOST_UNKNOWN_CHECKS", 3)
+    monkeypatch.setattr(lifecycle, "MOST_CHECKS_OF_UNKNOWN_BATCH", 3)
     batch_extraction.server.state.polls = 1_000_000
     async with batch_extraction.running():
         await batch_extraction.cut_of(3)

@@ -256,21 +256,21 @@ def list_capitalised_names(text: str) -> list[str]:
     if text.isupper():
         return []
     names: list[str] = []
-    before = name_end = 0  # ends of the last word and of the last name
+    word_end = name_end = 0
     for match in _PLAIN_WORD.finditer(text):
         start, end = match.span()
         if (
             text[start].isupper()
             and end - start >= _SHORTEST_CAPITALISED
-            and before
-            and not _SENTENCE_END.search(text, before, start)
+            and word_end
+            and not _SENTENCE_END.search(text, word_end, start)
         ):
-            if name_end == before and text[before:start] == " ":
+            if name_end == word_end and text[word_end:start] == " ":
                 names[-1] += f" {match[0]}"
             else:
                 names.append(match[0])
             name_end = end
-        before = end
+        word_end = end
     return names
 
 

@@ -247,7 +247,7 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
 
 
 async def test_log_without_content_to_index_is_not_read_again(
-    stock: Stock, vectors_deployment: Deployment, connection: Client
+    stock: Stock, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(CONSUMERS, vectors_deployment):
         await stock.say("Let us fly to Lisbon", "acme.u1.c")

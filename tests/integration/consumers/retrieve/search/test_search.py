@@ -150,7 +150,7 @@ async def test_search_follows_a_name_from_fact_to_fact(
     assert "ar_003" not in linked
 
 
-async def test_counted_words_of_a_tenant_weigh_the_words_of_a_query(
+async def test_search_weighs_query_by_counted_rarity(
     stock: Stock, mnemon_with_vectors: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(term_statistics, "SUFFICIENT_TEXTS", 20)
