@@ -72,10 +72,10 @@ class Conversation:
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the `limit` best hits by words and the `limit` best by vectors, as the vector store does."""
         scores = np.zeros(len(self.messages))
-        weighed = statistics.weigh_query(words)
-        for term, weight in zip(weighed.indices, weighed.values, strict=True):
+        rarity = statistics.weigh_terms(words.indices)
+        for term, weight in zip(words.indices, words.values, strict=True):
             for place, value in self.weights.get(term, ()):
-                scores[place] += weight * value
+                scores[place] += rarity[term] * weight * value
         by_words = [each for each in self._list_best(scores, limit) if each.score > 0]
         return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
 

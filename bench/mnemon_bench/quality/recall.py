@@ -291,12 +291,8 @@ async def _ask_candidates(
             return await vector_index.vectors.search(
                 Collection.MESSAGES,
                 owner,
-                [
-                    terms.weigh_query(each) if terms.is_sufficient and isinstance(each, Sparse) else each
-                    for each in queries
-                ],
+                [terms.weigh_query(each) if isinstance(each, Sparse) else each for each in queries],
                 choose_breadth(max(DEPTHS)).candidates,
-                has_rarity=terms.is_sufficient,
             )
 
         async def find_by_words(question: LabelledQuestion) -> list[str]:

@@ -19,12 +19,18 @@ Dense = NDArray[np.float32]
 class Sparse(NamedTuple):
     """A sparse vector: weights of terms.
 
-    In a search, each weight of the query is multiplied by the inverse document frequency of its term: by the
-    engine, or by the caller, who then passes `has_rarity`.
+    Attributes:
+        indices: ids of the terms.
+        values: weight of each term.
+        has_rarity: for the query of a search. True keeps the proportions of the weights, because they include
+            the rarity of their terms or need none. False lets the engine multiply each weight by the rarity
+            of its term within the owner's tenant, for which it visits all points of the tenant that have the
+            term.
     """
 
     indices: Sequence[int]
     values: Sequence[float]
+    has_rarity: bool = False
 
 
 @dataclass(frozen=True, slots=True)

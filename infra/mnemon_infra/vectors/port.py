@@ -131,8 +131,6 @@ class VectorStore(Protocol):
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-        *,
-        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
         """Return the nearest points for each query, best first, at most `limit` each.
 
@@ -145,10 +143,6 @@ class VectorStore(Protocol):
             limit: maximum number of hits of each query.
             where: values that fields of the payload must have.
             ids: filter of the points by id; None takes all points.
-            has_rarity: True keeps the proportions of the values of sparse queries, because they include the
-                rarity of their terms or need none. False multiplies each value by the rarity of its term
-                within the owner's tenant, for which the engine visits all points of the tenant that have the
-                term.
         """
 
     async def wait_until_optimised(self) -> None:

@@ -148,19 +148,13 @@ class QdrantServer:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-        *,
-        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
-        # A server before 1.19 ignores `idf`: it multiplies by the rarity within the collection, even with
-        # `has_rarity`.
-        corpus_tenant = NO_TENANT if has_rarity else owner[0]
-        params = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus_tenant)])))
         within = _build_filter(owner, where, ids)
         requests = [
             QueryRequest(
                 query=_encode_sparse(query) if isinstance(query, Sparse) else query.tolist(),
                 using=SPARSE if isinstance(query, Sparse) else DENSE,
-                params=params if isinstance(query, Sparse) else None,
+                params=_choose_params(query, owner[0]),
                 filter=within,
                 limit=limit,
                 with_payload=_PAYLOAD,
@@ -296,6 +290,18 @@ def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFi
         return Filter(must=[*fields])
     named = HasIdCondition(has_id=list(ids.ids))
     return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
+
+
+def _choose_params(query: Dense | Sparse, tenant: str) -> SearchParams | None:
+    """Return the parameters that name the points within which the server computes the rarity of terms.
+
+    A server before 1.19 ignores them: it computes the rarity within the collection, even for a query with
+    `has_rarity`.
+    """
+    if not isinstance(query, Sparse):
+        return None
+    corpus = NO_TENANT if query.has_rarity else tenant
+    return SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_match_field(TENANT, corpus)])))
 
 
 def _encode_point(point: Point) -> PointStruct:

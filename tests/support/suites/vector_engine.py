@@ -189,10 +189,12 @@ class WordySuite:
         points = [point("rare", terms=(RARE,)), point("often", terms=(OFTEN,))]
         points += [point(f"{n}", BORIS, terms=(OFTEN,)) for n in range(20)]
         await wordy.upsert(Collection.MEMORIES, points)
-        weighed = Sparse([RARE, OFTEN], [1.0, 2.0])
-        (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [weighed], 10, has_rarity=True)
+        weighed = Sparse([RARE, OFTEN], [1.0, 2.0], has_rarity=True)
+        queries = [weighed, words(RARE, OFTEN)]
+        hits, others = await wordy.search(Collection.MEMORIES, ANNA, queries, 10)
         assert names(hits) == ["often", "rare"], "the rarity of the collection does not count"
         assert hits[0].score == pytest.approx(2 * hits[1].score)
+        assert names(others) == ["rare", "often"], "rarity counts for each query by itself"
 
     async def test_where_narrows(self, wordy: VectorStore) -> None:
         points = [

@@ -37,13 +37,10 @@ async def find_candidates(
     limit: int,
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
-    *,
-    has_rarity: bool = False,
 ) -> list[FusedCandidate]:
     """Return the best candidates that have these payload fields and pass the filter of ids, best first.
 
     Words find up to `limit` candidates, and the vector as many. Without a vector only words are used.
-    `has_rarity` tells whether the weights of the words include their rarity already.
 
     Raises:
         VectorsUnavailable: the vector store does not answer.
@@ -51,9 +48,7 @@ async def find_candidates(
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(
-        collection, owner, queries, limit, where, ids, has_rarity=has_rarity
-    )
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
     return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)
 
 

@@ -45,6 +45,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages,
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
+from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_contracts.subjects import Owner
@@ -55,7 +56,7 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 from mnemon_infra.models import bm25
-from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable
+from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable, Sparse
 from mnemon_infra.models.wordllama import find_wordllama
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -304,20 +305,20 @@ class Search:
                 "no vector index is open. Set MNEMON_QDRANT_URL or MNEMON_VECTORS_FOLDER; for `as_of`, "
                 "repeat the request when `mnemon rebuild --until` has ended"
             )
-        words, terms = question.intent.words, question.statistics.terms
-        has_rarity = terms.is_sufficient and collection in _SAMPLED_COLLECTIONS
+        words = question.intent.words
+        if collection in _SAMPLED_COLLECTIONS:
+            words = question.statistics.terms.weigh_query(words)
         try:
             async with asyncio.timeout(VECTORS_WAIT):
                 found = await find_candidates(
                     self._vectors,
                     collection,
                     question.owner,
-                    terms.weigh_query(words) if has_rarity else words,
+                    words,
                     question.meaning,
                     question.breadth.candidates,
                     question.documents if collection is Collection.DOCUMENTS else None,
                     ids,
-                    has_rarity=has_rarity,
                 )
         except TimeoutError as error:
             raise VectorsUnavailable(
@@ -380,21 +381,15 @@ class Search:
         )
         if not names:
             return []
-        queries = [bm25.weigh_query(" ".join(list_spellings(name))) for name in names]
         terms = question.statistics.terms
-        if terms.is_sufficient:
-            queries = [terms.weigh_query(each) for each in queries]
         try:
             async with asyncio.timeout(LINKS_WAIT):
                 found = await self._vectors.search(
                     Collection.MEMORIES,
                     question.owner,
-                    queries,
+                    [_build_name_query(name, terms) for name in names],
                     MOST_FACTS_PER_NAME + 1,
                     ids=ids,
-                    # Of a name of one word all facts are found, or none counts, so that no rarity has to
-                    # order them.
-                    has_rarity=terms.is_sufficient or all(len(name.words) == 1 for name in names),
                 )
         except (VectorsUnavailable, TimeoutError) as error:
             problem = str(error) or f"the vector store did not answer within {LINKS_WAIT:g} s"
@@ -547,6 +542,12 @@ class Search:
             for each, document, text in shown
         ]
         return hits, seen.seq
+
+
+def _build_name_query(name: NameSpellings, terms: TermStatistics) -> Sparse:
+    words = bm25.weigh_query(" ".join(list_spellings(name)))
+    # Of a name of one word all facts are found, or none counts, so that no rarity has to order them.
+    return words._replace(has_rarity=True) if len(name.words) == 1 else terms.weigh_query(words)
 
 
 async def _rerank_hits(

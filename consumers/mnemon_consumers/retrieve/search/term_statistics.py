@@ -43,16 +43,16 @@ class TermStatistics(NamedTuple):
         terms = np.array(sorted(found), dtype=np.uint32)
         return cls(len(texts), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))
 
-    @property
-    def is_sufficient(self) -> bool:
-        """Whether at least `SUFFICIENT_TEXTS` texts were counted."""
-        return self.texts >= SUFFICIENT_TEXTS
-
     def weigh_query(self, words: Sparse) -> Sparse:
-        """Return the terms of a query with each weight multiplied by the rarity of the term."""
+        """Return the terms of a query with each weight multiplied by the rarity of the term.
+
+        With fewer than `SUFFICIENT_TEXTS` counted texts, return the query unchanged: the engine weighs it.
+        """
+        if self.texts < SUFFICIENT_TEXTS:
+            return words
         rarity = self.weigh_terms(words.indices)
         weights = [rarity[term] * weight for term, weight in zip(words.indices, words.values, strict=True)]
-        return Sparse(words.indices, weights)
+        return Sparse(words.indices, weights, has_rarity=True)
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
         """Return the inverse document frequency of each term, as BM25 defines it."""

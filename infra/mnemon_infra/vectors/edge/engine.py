@@ -70,26 +70,18 @@ class Edge:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-        *,
-        has_rarity: bool = False,
     ) -> list[list[PointHit]]:
         shard = self._shards[collection]
         within = _build_filter(owner, where, ids)
         # Without points of other tenants, the rarity within the shard is that within the tenant.
         is_alone = shard.tenants <= {owner[0]}
-        corpus_tenant = NO_TENANT if has_rarity else owner[0]
-        params = (
-            SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus_tenant)])))
-            if has_rarity or not is_alone
-            else None
-        )
         requests = [
             QueryRequest(
                 limit=limit,
                 query=_encode_query(query),
                 filter=within,
                 with_payload=_PAYLOAD,
-                params=params if isinstance(query, Sparse) else None,
+                params=_choose_params(query, owner[0], is_alone=is_alone),
             )
             for query in queries
         ]
@@ -311,6 +303,17 @@ def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFi
         return Filter(must=[*fields])
     named = HasIdCondition(set(ids.ids))
     return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
+
+
+def _choose_params(query: Dense | Sparse, tenant: str, *, is_alone: bool) -> SearchParams | None:
+    """Return the parameters that name the points within which the engine computes the rarity of terms.
+
+    `is_alone` tells whether the shard has points of this tenant only.
+    """
+    if not isinstance(query, Sparse) or (is_alone and not query.has_rarity):
+        return None
+    corpus = NO_TENANT if query.has_rarity else tenant
+    return SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus)])))
 
 
 def _encode_point(point: Point) -> EdgePoint:

@@ -5,6 +5,7 @@ from importlib.resources import files
 import pytest
 
 from mnemon_infra.models import bm25, concepts
+from mnemon_infra.models.embedding import Sparse
 
 LINES = (files("mnemon_infra.models") / concepts.CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
 
@@ -12,6 +13,10 @@ LINES = (files("mnemon_infra.models") / concepts.CONCEPTS_FILE).read_text(encodi
 def find_shared(query: str, text: str) -> set[int]:
     shared = set(concepts.weigh_query(query).indices) & set(concepts.weigh_document(text).indices)
     return {each for each in shared if each >= concepts.FIRST_ID}
+
+
+def map_weights(vector: Sparse) -> dict[int, float]:
+    return dict(zip(vector.indices, vector.values, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -35,18 +40,14 @@ def test_other_words_share_no_concept() -> None:
 
 def test_words_keep_their_weights_and_concepts_weigh_less_in_a_query() -> None:
     words, both = bm25.weigh_query("Где кот?"), concepts.weigh_query("Где кот?")
-    assert (
-        dict(zip(words.indices, words.values, strict=True)).items() <= dict(zip(*both, strict=True)).items()
-    )
-    added = dict(zip(*both, strict=True)).keys() - set(words.indices)
+    assert map_weights(words).items() <= map_weights(both).items()
+    added = map_weights(both).keys() - set(words.indices)
     assert added
-    assert {dict(zip(*both, strict=True))[each] for each in added} == {concepts.QUERY_WEIGHT}
+    assert {map_weights(both)[each] for each in added} == {concepts.QUERY_WEIGHT}
 
 
 def test_concepts_of_a_long_text_weigh_less() -> None:
-    short, long = (
-        dict(zip(*concepts.weigh_document(text), strict=True)) for text in ("стул", "стул " + "слово " * 500)
-    )
+    short, long = (map_weights(concepts.weigh_document(text)) for text in ("стул", "стул " + "слово " * 500))
     shared = find_shared("стул", "стул")
     assert shared
     assert all(long[concept] < short[concept] for concept in shared)

@@ -158,9 +158,11 @@ async def test_search_weighs_query_by_counted_rarity(
     search = engine.search
     searched: dict[Collection, bool] = {}
 
-    async def record_search(self: Any, collection: Any, *args: Any, **options: Any) -> Any:
-        searched[collection] = options["has_rarity"]
-        return await search(self, collection, *args, **options)
+    async def record_search(
+        self: Any, collection: Any, owner: Any, queries: Any, *args: Any, **options: Any
+    ) -> Any:
+        searched[collection] = queries[0].has_rarity
+        return await search(self, collection, owner, queries, *args, **options)
 
     monkeypatch.setattr(engine, "search", record_search)
     await saved(stock, "ar_rare", "A zeppelin flew by")

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from mnemon_consumers.retrieve.search import term_statistics
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
@@ -254,7 +255,8 @@ def test_statistics_of_texts_count_each_text_once() -> None:
     assert len(set(NO_STATISTICS.weigh_terms([dog, absent]).values())) == 1
 
 
-def test_statistics_weigh_the_words_and_concepts_of_a_query() -> None:
+def test_statistics_weigh_the_words_and_concepts_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(term_statistics, "SUFFICIENT_TEXTS", 10)
     texts = ["I work at an office"] * 3 + ["It rains"] * 7
     statistics = TermStatistics.from_texts(texts)
     job, *concepts = QueryIntent("job").words.indices
@@ -263,11 +265,14 @@ def test_statistics_weigh_the_words_and_concepts_of_a_query() -> None:
 
     assert concepts
     assert weighed.indices == [job, *concepts]
+    assert weighed.has_rarity
     assert weighed.values[0] == pytest.approx(np.log(1 + 10.5 / 0.5))
     assert pytest.approx(0.5 * np.log(1 + 7.5 / 3.5)) in weighed.values[1:], "`office` shares a concept"
 
 
-def test_statistics_of_few_texts_are_insufficient() -> None:
-    assert not NO_STATISTICS.is_sufficient
-    assert not TermStatistics.from_texts(["text"] * (SUFFICIENT_TEXTS - 1)).is_sufficient
-    assert TermStatistics.from_texts(["text"] * SUFFICIENT_TEXTS).is_sufficient
+def test_statistics_of_few_texts_leave_rarity_to_the_engine() -> None:
+    words = QueryIntent("job").words
+
+    assert NO_STATISTICS.weigh_query(words) == words
+    assert not TermStatistics.from_texts(["text"] * (SUFFICIENT_TEXTS - 1)).weigh_query(words).has_rarity
+    assert TermStatistics.from_texts(["text"] * SUFFICIENT_TEXTS).weigh_query(words).has_rarity
