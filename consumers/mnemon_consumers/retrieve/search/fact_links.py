@@ -95,11 +95,11 @@ def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> 
     """
     named: dict[NameSpellings, list[str]] = {name: [] for each in leading for name in each.names}
     spellings = frozenset(spelling for name in named for word in name.words for spelling in word)
-    beginnings = _compile_beginnings(spellings)
+    beginnings = {word[: max(2, len(word) - 2)].title() for word in spellings}
     for fact in facts:
         # Few texts have a word that begins like a name, and finding names takes a hundred times as long.
         text = " ".join((fact.text, *map(str.title, fact.names)))
-        if beginnings.search(text.title() if text.islower() else text):
+        if any(map((text.title() if text.islower() else text).__contains__, beginnings)):
             has = find_mentioned_names(text, spellings)
             for name, ids in named.items():
                 if not any(word.isdisjoint(has) for word in name.words):
@@ -140,10 +140,3 @@ def _build_name(name: str) -> NameSpellings:
     return NameSpellings(
         tuple(frozenset((word,)) | list_name_lemmas(word) | list_lemmas(word) for word in telling)
     )
-
-
-@lru_cache(maxsize=100)
-def _compile_beginnings(spellings: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of words that begin like one of the names, with a capital letter."""
-    beginnings = {word[: max(2, len(word) - 2)].title() for word in spellings}
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(beginnings)))})" if beginnings else "(?!)")

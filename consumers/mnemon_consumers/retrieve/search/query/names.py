@@ -133,6 +133,13 @@ class PossibleName:
         object.__setattr__(self, "keys", self.texts.union(self.sounds, self.others, self.possessives))
 
 
+class _Token(NamedTuple):
+    """A word of a query: the name that it may be, and whether it may be a month or a season instead."""
+
+    name: PossibleName | None
+    may_be_time: bool
+
+
 @dataclass(frozen=True, slots=True)
 class NameIndex:
     """Names by the texts and by the phonetic keys of their words.
@@ -318,25 +325,30 @@ def _read_query(query: str) -> tuple[PossibleName, ...]:
 
 def _read_words(query: str) -> Iterator[PossibleName]:
     is_cased = not query.isupper() and not query.islower()
-    found: set[tuple[str, bool, bool]] = set()
+    found: set[tuple[str, bool]] = set()
     end = -1
     for match in _WORD.finditer(query):
-        token = match[0]
         is_first = end < 0 or _SENTENCE_END.search(query, end, match.start()) is not None
         end = match.end()
-        word = _fold_word(token).removesuffix("'s")
-        is_capital = is_cased and token[0].isupper()
-        if is_capital and word in _load_given_names().times and _is_time(query, match):
+        key = (match[0], is_first)
+        if key in found:
             continue
-        is_sure = is_capital and (not is_first or token.lower().endswith("'s"))
-        key = (word, is_capital, is_sure)
-        if key in found or not _may_be_name(word, is_cased=is_cased, is_capital=is_capital, is_sure=is_sure):
-            continue
-        found.add(key)
-        if _matches_text_only(word, is_sure):
-            yield PossibleName(list_lemmas(word) | {word})
-        else:
-            yield _read_word(word, is_sure)
+        token = _read_token(match[0], is_cased, is_first)
+        if token.name and not (token.may_be_time and _is_time(query, match)):
+            found.add(key)
+            yield token.name
+
+
+@lru_cache(maxsize=20_000)
+def _read_token(token: str, is_cased: bool, is_first: bool) -> _Token:
+    word = _fold_word(token).removesuffix("'s")
+    is_capital = is_cased and token[0].isupper()
+    is_sure = is_capital and (not is_first or token.lower().endswith("'s"))
+    name = None
+    if _may_be_name(word, is_cased=is_cased, is_capital=is_capital, is_sure=is_sure):
+        is_read_as_text = _matches_text_only(word, is_sure)
+        name = PossibleName(list_lemmas(word) | {word}) if is_read_as_text else _read_word(word, is_sure)
+    return _Token(name, is_capital and word in _load_given_names().times)
 
 
 def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) -> bool:
