@@ -330,6 +330,7 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
     if not position:
         return
     delivered = await read_delivered_position(connection.jetstream(), "index")
+    # Read before the rows, because `persist` may catch up meanwhile.
     has_all_rows = await read_applied_position(connection.jetstream(), "persist") >= delivered
     lost = await find_lost_collections(database, vector_index.vectors)
     has_points = any([await vector_index.vectors.count(each) for each in Collection])
