@@ -85,8 +85,11 @@ def _find_named_fact(
         return None
     if all(word.weight <= COMMON_WEIGHT for word in query.content):
         return None
-    if len(query.content) == 1 and (query.content[0].is_measure or query.content[0].is_adjective):
-        return None
+    if len(query.content) == 1:
+        (word,) = query.content
+        # Of "Likes beer" and "Does not like beer", "beer" means either.
+        if word.is_measure or word.is_adjective or any(known[other].find(word) for other in others):
+            return None
     needed = SHARE_BY_ONE if len(query.content) == 1 else SHARE_BY_SEVERAL
     return best if known[best].sum_weight_in(query) >= needed * known[best].weight else None
 

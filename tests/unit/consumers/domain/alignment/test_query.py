@@ -44,6 +44,22 @@ def outcome(language: str, case: QueryCase) -> str:
 
 
 @pytest.mark.parametrize(
+    ("query", "affirms", "denies"),
+    [
+        ("beer", "Likes dark beer", "Does not like beer"),
+        ("кофе", "Любит чёрный кофе", "Не пьёт кофе вечером"),
+        ("cat", "Has a cat named Tom", "Not allergic to cats"),
+        ("мама", "Мама живёт в Твери", "Мама не ест рыбу"),
+    ],
+)
+def test_one_word_in_several_facts_names_none_of_them(query: str, affirms: str, denies: str) -> None:
+    assert choose_fact(query, [("a", affirms)]).named == "a"
+    choice = choose_fact(query, [("a", affirms), ("b", denies)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
     ("query", "text"),
     [
         ("my allergy to penicillin", "Is allergic to penicillin"),
