@@ -12,7 +12,6 @@ import typer
 from mnemon.cli.options.target import load_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_bench.quality.recall import LabelledConversations
@@ -179,7 +178,7 @@ async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging(level=logging.ERROR)
-    with StopSignals(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         async with run_stack(Path(folder), Deployment.model_construct()) as stack:
             measured = await run.run(
                 stack.deployment, Path(folder), hours=hours, samples=samples, report=_print_progress
@@ -215,7 +214,7 @@ async def _run_bench(name: BenchName, data: "LabelledConversations | None", as_j
 
     configure_logging(level=logging.ERROR)
 
-    with StopSignals(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Ignore the other servers of the environment: they may be production servers.
         async with (
             reserve_vectors(load_deployment(), "mnemon_bench") as vectors,

@@ -12,7 +12,6 @@ from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.signals import StopSignals
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -85,7 +84,6 @@ async def _run_trial(
         typer.echo(line, err=as_json)
 
     async with AsyncExitStack() as ends:
-        ends.enter_context(StopSignals())
         deployment = await ends.enter_async_context(open_servers(data, print_line, lambda _: nullcontext()))
         memory = await ends.enter_async_context(connect_memory(deployment, tenant))
         try:

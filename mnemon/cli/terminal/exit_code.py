@@ -1,6 +1,8 @@
 """Exit codes of commands, and their error messages."""
 
 import asyncio
+import signal
+import threading
 from collections.abc import Coroutine, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -78,18 +80,22 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     """Run a command and end with its exit code.
 
     Known errors become messages, all other errors a traceback; `mnemon.__main__` explains a missing module. A
-    fault that `end_process` reported ends the command with code 3; a cancellation, as by a signal during the
-    start, with code 0.
+    fault that `end_process` reported ends the command with code 3. SIGTERM, and the end of the terminal,
+    cancel the command, so that it stops the servers that it started, and end it with 128 and the number of
+    the signal. A service ends with code 0 instead, also during its start: it listens for signals itself.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
 
     patch_wait_for()
     take_fault()  # discard the fault of an earlier command in this process
+    received: list[int] = []
     try:
-        ending = asyncio.run(command)
+        ending = asyncio.run(_cancel_on_signal(command, received))
     except asyncio.CancelledError:
-        ending = ExitCode.DONE  # a signal came during the start
+        if received:
+            raise typer.Exit(128 + received[0]) from None
+        ending = ExitCode.DONE  # a service received a signal during its start
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:
@@ -98,6 +104,27 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     if problem := take_fault():
         refuse(ExitCode.UNAVAILABLE, problem)
     raise typer.Exit(ending)
+
+
+async def _cancel_on_signal(command: Coroutine[Any, Any, ExitCode], received: list[int]) -> ExitCode:
+    """Await a command; SIGTERM and SIGHUP cancel it, and are added to `received`.
+
+    `asyncio.run` does the same for SIGINT.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+
+    def cancel(number: int) -> None:
+        received.append(number)
+        task.cancel()
+
+    if threading.current_thread() is threading.main_thread():
+        numbers = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` makes the process ignore it
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
+            asyncio.get_running_loop().add_signal_handler(number, cancel, number)
+    return await command
 
 
 def _refuse_known(error: Exception) -> None:

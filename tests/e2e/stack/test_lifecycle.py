@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import tempfile
 import time
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 from tests.support.servers.ports import free_port
 from tests.support.servers.qdrant import URL
 
@@ -67,6 +68,22 @@ async def test_signal_ends_all_processes_also_during_start(fresh_up: Up) -> None
     await end_stack(fresh_up, signal.SIGTERM)
     await fresh_up.start()
     await end_stack(fresh_up, signal.SIGINT)
+
+
+@pytest.mark.parametrize("command", ["audit", "try"])
+async def test_terminated_command_stops_the_servers_that_it_started(fresh_up: Up, command: str) -> None:
+    if command == "audit":  # starts the servers of a folder that has no stack
+        await fresh_up.start()
+        await end_stack(fresh_up, signal.SIGTERM)
+    with tempfile.TemporaryFile() as output:
+        process = await start_mnemon(
+            command, "--data", fresh_up.data, environment={}, output=output, errors=output
+        )
+        await until(lambda: len(fresh_up.servers()) == 2)
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(TIMEOUT):
+            assert await process.wait() == 128 + signal.SIGTERM
+    assert fresh_up.servers() == {}
 
 
 async def test_second_up_names_the_holder_of_the_folder(shared: Up) -> None:
