@@ -1,5 +1,6 @@
 """Classification of a fact by its words: kind, tier, importance and expiry that its proposal leaves out."""
 
+import re
 from datetime import datetime
 from functools import lru_cache
 from re import Pattern
@@ -98,6 +99,11 @@ _FOR_NOW: Final = _compile_words(
     до (?:понедельника|вторника|среды|четверга|пятницы|субботы|воскресенья|завтра|конца \w+|\d[\d.]*)|
     в ближайш\w+|работа\w+ над|в процессе"""
 )
+_UNTIL_YEAR: Final = re.compile(
+    r"\b(?:until|till|by|до)\s+(?:[\w.-]+[\s.-]+){0,2}?((?:19|20)\d\d)\b", re.IGNORECASE
+)
+"""An end with its year: "until March 2020", «до конца 2020», "till 2021-05-01"."""
+
 _NOW: Final = _compile_words(
     r"""currently|now|at the moment|at present|
     сейчас|теперь|в данный момент|в настоящее время"""
@@ -130,7 +136,7 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
     expires_at = proposed.expires_at
     may_end = expires_at is None and proposed.tier in (None, "working")
     end = find_named_end(proposed, at, settings) if may_end else None
-    tier = proposed.tier or _classify_tier(text, kind, dated=(expires_at or end) is not None)
+    tier = proposed.tier or _classify_tier(text, kind, at.year, dated=(expires_at or end) is not None)
     if tier == "working" and expires_at is None:
         expires_at = end or compute_default_expiry(at, settings.limits)
     return Fact(
@@ -162,8 +168,10 @@ def _classify_kind(text: str) -> Kind:
     return "event" if _EVENT.search(text) else "user_fact"
 
 
-def _classify_tier(text: str, kind: Kind, *, dated: bool) -> Tier:
-    if dated or _FOR_NOW.search(text):
+def _classify_tier(text: str, kind: Kind, year: int, *, dated: bool) -> Tier:
+    # What ended in a past year does not hold for now.
+    lasting = _UNTIL_YEAR.sub(lambda end: "" if int(end[1]) < year else end[0], text)
+    if dated or _FOR_NOW.search(lasting):
         return "working"
     if kind in ("conversation_insight", "conversation_summary"):
         return "archive"

@@ -32,6 +32,22 @@ def test_tier_and_importance_follow_from_words(text: str, tier: Tier, high: bool
 
 
 @pytest.mark.parametrize(
+    ("text", "tier"),
+    [
+        ("Was married until 2018", "profile"),
+        ("Worked at Google until March 2020", "archive"),
+        ("Had a red bicycle till 2021-05-01", "archive"),
+        ("До конца 2020 года учился в МГУ", "profile"),
+        ("Жила в Самаре до 05.06.2019", "archive"),
+        ("Has a red bicycle until 2030", "working"),
+        ("Has a red bicycle until 7 pm, built in 1980", "working"),
+    ],
+)
+def test_what_ended_in_a_past_year_is_not_working(text: str, tier: Tier) -> None:
+    assert classified(text).tier == tier
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "User's name is Marina",
