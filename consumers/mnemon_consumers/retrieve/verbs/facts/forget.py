@@ -4,6 +4,8 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
+import nats.errors
+
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
@@ -16,8 +18,8 @@ from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
-from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.database.engine import Database
+from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
@@ -70,12 +72,23 @@ class ForgetVerb:
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
         owner = address.owner
+        named: FactRecord | None = None
         await self._query.load_lexicon()
-        # The choice happens under the lock, so that no fact is rewritten before its removal.
-        async with hold_lock(self._database, *owner):
-            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
-            if queried.named is not None:
-                return await self._remove_fact(address, queried.named)
+        try:
+            # The choice happens under the lock, so that no fact is rewritten before its removal.
+            async with hold_lock(self._database, *owner):
+                queried = await self._query.choose_fact(owner, query, await self._log.read_end())
+                named = queried.named
+                if named is not None:
+                    return await self._remove_fact(address, named)
+        except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
+            if named is None:
+                raise
+            raise Refusal(
+                "unavailable",
+                f"the fact {named.id} may be forgotten already, because this failed: {error!r}; repeat the "
+                "request with the id: the query may name another fact now",
+            ) from error
         return ForgetReplyV1(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
         )

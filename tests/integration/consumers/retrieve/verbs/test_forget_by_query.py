@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.domain.alignment.query import choose_fact
+from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.verbs.facts import query as fact_query
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.locks import hold_lock
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids
 from tests.integration.mnemon.rebuild.test_redecide import waits_for_lock
@@ -41,6 +42,25 @@ async def forgotten_events(stock: Stock) -> int:
     subject = "memory.acme.*.fact.forgotten.v1"
     info = await stock.connection.jetstream().stream_info(LOG, subjects_filter=subject)
     return sum((info.state.subjects or {}).values())
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_undecided_forget_by_query_names_the_fact_for_its_repetition(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise DatabaseUnavailable("the connection was lost")
+
+    await indexed(stock, await keep(stock, "u1", ("Allergic to nuts", "Allergic to nuts and shellfish")))
+    with monkeypatch.context() as patch:
+        patch.setattr(EagerProjection, "project_event", fail)
+        undecided = (await stock.ask("forget", query="allergic to nuts"))["error"]
+
+    assert (undecided["code"], undecided["retryable"]) == ("unavailable", False), "a query may mean the other"
+    assert "the fact ar_000 may be forgotten already" in undecided["message"]
+    repeated = await stock.ask("forget", id="ar_000")
+    assert repeated["error"]["code"] == "not_found"
+    assert await ids(stock) == ["ar_001"]
 
 
 @pytest.mark.long
