@@ -105,7 +105,8 @@ class Shard:
         for entry in folder.iterdir():
             if entry.is_dir() and entry.name != name:
                 shutil.rmtree(entry, ignore_errors=True)  # left by a killed process
-        if name:
+        # The subfolder may have been deleted: the collection is empty then, and is filled again.
+        if name and (folder / name).is_dir():
             self._path = folder / name
             self.engine = load_shard(self._path, dimension)
         else:
