@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from mnemon_consumers.domain.alignment.morphology import list_grammemes, stem_word
-from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
+from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.database.messages.lookup import VisibleMessage
 from mnemon_infra.models import bm25
@@ -38,6 +38,10 @@ _LIGHT_WORDS: Final = frozenset(
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
 
+_CLAUSE_END: Final = re.compile(r"[,;.!?]|\b(?:and|и)\b")
+_NEGATIONS: Final = frozenset(("not", "no", "never", "не", "нет", "никогда"))
+
+
 class WordingFeatures(NamedTuple):
     """Features of the wording of a text. Two texts with the same terms and features say the same.
 
@@ -48,6 +52,9 @@ class WordingFeatures(NamedTuple):
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
         is_question: whether the text has a question mark.
+        clauses: the clauses between commas and "and", sorted; each has its terms and negations in order:
+            "tea, not coffee" differs from "coffee, not tea", and "from Rome to Paris" from "from Paris to
+            Rome". Numbers and times do not count here.
     """
 
     words: frozenset[str]
@@ -56,6 +63,7 @@ class WordingFeatures(NamedTuple):
     symbols: frozenset[str]
     name_words: frozenset[str]
     is_question: bool
+    clauses: tuple[tuple[int | str, ...], ...]
 
 
 def list_distinct_items(
@@ -92,8 +100,9 @@ def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
     They say the same if they differ only in letter case, white space, contractions, `_LIGHT_WORDS`, the order
-    of their words, punctuation (except question marks), and endings that stemming removes (except those of
-    the past tense). A text longer than `LOOKED_AT` characters says the same only as an exact copy of it.
+    of their clauses, the place of a time, punctuation (except question marks), and endings that stemming
+    removes (except those of the past tense). A text longer than `LOOKED_AT` characters says the same only as
+    an exact copy of it.
     """
     if text == other:
         return True
@@ -124,7 +133,19 @@ def _describe_wording(text: str) -> WordingFeatures:
         frozenset(filter(_is_symbol, plain)),
         properties.name_words,
         properties.is_question,
+        tuple(sorted(filter(None, map(_order_terms, _CLAUSE_END.split(plain))), key=str)),
     )
+
+
+def _order_terms(clause: str) -> tuple[int | str, ...]:
+    """Return the terms and negations of a clause in order, without numbers and times."""
+    ordered: list[int | str] = []
+    for word in _TOKEN.findall(clause):
+        if word in _NEGATIONS:
+            ordered.append(word)
+        elif word not in TIMES and not word[0].isdigit():
+            ordered += sorted(bm25.weigh_document(word).indices)
+    return tuple(ordered)
 
 
 def _is_past_tense(word: str) -> bool:
