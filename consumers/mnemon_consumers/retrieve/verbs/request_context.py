@@ -1,7 +1,7 @@
 """Common parts of the verbs: the current time, and errors of the servers."""
 
-from collections.abc import Awaitable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -31,6 +31,26 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     except DatabaseRefused as error:
         problem = f"the database refused a value of the request: {error}; change the value"
         raise Refusal("refused", problem) from error
+
+
+@contextmanager
+def name_added(kind: str, identifier: str) -> Iterator[None]:
+    """Name an item that is in the log already if a later step fails: a repeated request would add another.
+
+    Args:
+        kind: what was added, such as `task`.
+        identifier: its id.
+
+    Raises:
+        Refusal: the database or the log does not answer. It is not retryable, and names the id.
+    """
+    try:
+        yield
+    except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
+        problem = (
+            f"the {kind} {identifier!r} is added, but the reply could not be read: {error!r}; do not repeat"
+        )
+        raise Refusal("unavailable", f"{problem} the request, list the {kind}s later") from error
 
 
 async def await_visibility(read: Awaitable[object]) -> None:

@@ -11,10 +11,11 @@ import pytest
 import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
@@ -51,6 +52,24 @@ async def ids(stock: Stock, **request: Any) -> list[str]:
 def code(reply: dict[str, Any]) -> str | None:
     error = reply.get("error")
     return error["code"] if error else None
+
+
+@pytest.mark.usefixtures("mnemon")
+@pytest.mark.parametrize(("verb", "kind"), [("tasks", "task"), ("document", "document")])
+async def test_item_that_is_added_is_named_if_the_reply_cannot_be_read(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch, verb: str, kind: str
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise DatabaseUnavailable("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, f"load_{kind}s", fail)
+        failed = (await stock.ask(verb, action="add", text="Buy milk"))["error"]
+
+    listed = await stock.ask(verb, action="list")
+    (added,) = listed[f"{kind}s"]
+    assert (failed["code"], failed["retryable"]) == ("unavailable", False), "a repetition would add another"
+    assert f"the {kind} '{added[f'{kind}_id']}' is added" in failed["message"]
 
 
 async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) -> None:
