@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, name_added
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, forbid_repetition
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
@@ -89,7 +89,7 @@ class DocumentVerb:
             digest=sha256(request.text.encode()).hexdigest(),
         )
         position = await self._log.publish_event(address, event)
-        with name_added("document", event.document_id):
+        with forbid_repetition("document", event.document_id):
             return await self._list_documents(address, request, position, event.document_id)
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:

@@ -34,23 +34,26 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 
 @contextmanager
-def name_added(kind: str, identifier: str) -> Iterator[None]:
-    """Name an item that is in the log already if a later step fails: a repeated request would add another.
+def forbid_repetition(kind: str, identifier: str) -> Iterator[None]:
+    """Turn errors of the servers inside the block into a refusal that names an item added before the block.
+
+    The item is in the log already, so a repeated request would add another.
 
     Args:
         kind: what was added, such as `task`.
         identifier: its id.
 
     Raises:
-        Refusal: the database or the log does not answer. It is not retryable, and names the id.
+        Refusal: the database or the log does not answer; it is not retryable.
     """
     try:
         yield
     except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
         problem = (
-            f"the {kind} {identifier!r} is added, but the reply could not be read: {error!r}; do not repeat"
+            f"the {kind} {identifier!r} is added, but the list cannot be read now: {error!r}; do not repeat the "
+            f"request, list the {kind}s later"
         )
-        raise Refusal("unavailable", f"{problem} the request, list the {kind}s later") from error
+        raise Refusal("unavailable", problem) from error
 
 
 async def await_visibility(read: Awaitable[object]) -> None:
