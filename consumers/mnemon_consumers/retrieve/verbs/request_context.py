@@ -50,8 +50,8 @@ def forbid_repetition(kind: str, identifier: str) -> Iterator[None]:
         yield
     except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
         problem = (
-            f"the {kind} {identifier!r} is added, but the list cannot be read now: {error!r}; do not repeat the "
-            f"request, list the {kind}s later"
+            f"the {kind} {identifier!r} is added, but the list cannot be read now: {error!r}; do not "
+            f"repeat the request, list the {kind}s later"
         )
         raise Refusal("unavailable", problem) from error
 
