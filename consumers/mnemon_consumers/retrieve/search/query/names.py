@@ -133,7 +133,7 @@ class PossibleName:
         object.__setattr__(self, "keys", self.texts.union(self.sounds, self.others, self.possessives))
 
 
-class _Token(NamedTuple):
+class _QueryWord(NamedTuple):
     """A word of a query: the name that it may be, and whether it may be a month or a season instead."""
 
     name: PossibleName | None
@@ -333,14 +333,14 @@ def _read_words(query: str) -> Iterator[PossibleName]:
         key = (match[0], is_first)
         if key in found:
             continue
-        token = _read_token(match[0], is_cased, is_first)
-        if token.name and not (token.may_be_time and _is_time(query, match)):
+        word = _read_token(match[0], is_cased, is_first)
+        if word.name and not (word.may_be_time and _is_time(query, match)):
             found.add(key)
-            yield token.name
+            yield word.name
 
 
 @lru_cache(maxsize=20_000)
-def _read_token(token: str, is_cased: bool, is_first: bool) -> _Token:
+def _read_token(token: str, is_cased: bool, is_first: bool) -> _QueryWord:
     word = _fold_word(token).removesuffix("'s")
     is_capital = is_cased and token[0].isupper()
     is_sure = is_capital and (not is_first or token.lower().endswith("'s"))
@@ -348,7 +348,7 @@ def _read_token(token: str, is_cased: bool, is_first: bool) -> _Token:
     if _may_be_name(word, is_cased=is_cased, is_capital=is_capital, is_sure=is_sure):
         is_read_as_text = _matches_text_only(word, is_sure)
         name = PossibleName(list_lemmas(word) | {word}) if is_read_as_text else _read_word(word, is_sure)
-    return _Token(name, is_capital and word in _load_given_names().times)
+    return _QueryWord(name, is_capital and word in _load_given_names().times)
 
 
 def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) -> bool:
