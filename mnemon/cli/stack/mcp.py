@@ -1,5 +1,6 @@
 """Command `mnemon mcp`: serve memory to clients of the Model Context Protocol."""
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +76,8 @@ async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Exit
     configure_logging()
     # End at once: nothing needs cleaning up, and a thread that reads standard input cannot be stopped.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().remove_signal_handler(number)
     async with connect_memory(deployment, tenant) as memory:
         check_id("user", user)
         await serve_stdio(create_server(lambda _: McpTarget(memory, user)))

@@ -1,8 +1,11 @@
 """`mnemon mcp` as clients of the protocol see it: through the official client library."""
 
+import asyncio
 import json
 import re
+import signal
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +20,7 @@ from nats.aio.subscription import Subscription
 from mnemon import MemoryClient
 from mnemon_contracts.function_tools import list_definitions
 from tests.support.processes.chat_session import talk
-from tests.support.processes.stack import Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
 if TYPE_CHECKING:
     from mcp import types
@@ -47,6 +50,28 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
     await connection.flush()
     yield asked
     await connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_signal_ends_stdio_server_while_its_input_is_open(shared: Up, number: signal.Signals) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", shared.data),
+        stdin=PIPE,
+        stdout=PIPE,
+    )
+    assert process.stdin
+    assert process.stdout
+    client = {
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    async with asyncio.timeout(TIMEOUT):
+        assert b'"id":1' in await process.stdout.readline()
+        process.send_signal(number)
+        assert await process.wait() == -number
 
 
 async def test_mcp_serves_over_stdio(shared: Up) -> None:
