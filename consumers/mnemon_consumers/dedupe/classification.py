@@ -100,9 +100,11 @@ _FOR_NOW: Final = _compile_words(
     в ближайш\w+|работа\w+ над|в процессе"""
 )
 _UNTIL_YEAR: Final = re.compile(
-    r"\b(?:until|till|by|до)\s+(?:[\w.-]+[\s.-]+){0,2}?((?:19|20)\d\d)\b", re.IGNORECASE
+    r"\b(?:until|till|by|до)\s+(?:\w+(?:[.-]?\s+|[.-])|\d\d?,\s+){0,4}?((?:19|20)\d\d)(?!\w)"
+    r"(?!\s+(?:руб|евро|доллар|eur|usd|dollar|k?cal|km|км|р\b))",
+    re.IGNORECASE,
 )
-"""An end with its year: "until March 2020", «до конца 2020», "till 2021-05-01"."""
+"""An end with its year: "until March 2020", «до конца 2020», "till 2021-05-01". An amount is no year."""
 
 _NOW: Final = _compile_words(
     r"""currently|now|at the moment|at present|

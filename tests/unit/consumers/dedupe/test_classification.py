@@ -39,6 +39,10 @@ def test_tier_and_importance_follow_from_words(text: str, tier: Tier, high: bool
         ("Had a red bicycle till 2021-05-01", "archive"),
         ("До конца 2020 года учился в МГУ", "profile"),
         ("Жила в Самаре до 05.06.2019", "archive"),
+        ("Worked at Google until the end of March 2020", "archive"),
+        ("Had a red bicycle until May 5, 2020", "archive"),
+        ("Ищет наушники до 2000 рублей", "working"),
+        (f"Has a red bicycle by {'-' * 2_000}", "archive"),  # would take minutes with backtracking
         ("Has a red bicycle until 2030", "working"),
         ("Has a red bicycle until 7 pm, built in 1980", "working"),
     ],
