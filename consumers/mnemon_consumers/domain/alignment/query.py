@@ -87,8 +87,10 @@ def _find_named_fact(
         return None
     if len(query.content) == 1:
         (word,) = query.content
-        # Of "Likes beer" and "Does not like beer", "beer" means either.
-        if word.is_measure or word.is_adjective or any(known[other].find(word) for other in others):
+        # Of "Likes beer" and "Does not like beer", "beer" means either, and "no beer" the second.
+        is_bare = not query.denies and not word.direction
+        is_shared = is_bare and any(known[other].find(word) for other in others)
+        if word.is_measure or word.is_adjective or is_shared:
             return None
     needed = SHARE_BY_ONE if len(query.content) == 1 else SHARE_BY_SEVERAL
     return best if known[best].sum_weight_in(query) >= needed * known[best].weight else None

@@ -44,6 +44,17 @@ def outcome(language: str, case: QueryCase) -> str:
 
 
 @pytest.mark.parametrize(
+    ("query", "meant", "other"),
+    [
+        ("no beer", "Does not like beer", "Likes dark beer"),
+        ("from London", "Moved from London", "Moved to London"),
+    ],
+)
+def test_one_word_with_negation_or_direction_names_a_fact(query: str, meant: str, other: str) -> None:
+    assert choose_fact(query, [("a", meant), ("b", other)]).named == "a"
+
+
+@pytest.mark.parametrize(
     ("query", "affirms", "denies"),
     [
         ("beer", "Likes dark beer", "Does not like beer"),
