@@ -82,7 +82,8 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     Known errors become messages, all other errors a traceback; `mnemon.__main__` explains a missing module. A
     fault that `end_process` reported ends the command with code 3. SIGTERM, and the end of the terminal,
     cancel the command, so that it stops the servers that it started, and end it with 128 and the number of
-    the signal. A service ends with code 0 instead, also during its start: it listens for signals itself.
+    the signal. A command with `StopSignals` handles signals itself: a service ends with code 0, also during
+    its start.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
@@ -95,7 +96,7 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     except asyncio.CancelledError:
         if received:
             raise typer.Exit(128 + received[0]) from None
-        ending = ExitCode.DONE  # a service received a signal during its start
+        ending = ExitCode.DONE  # `StopSignals` cancelled the command
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:

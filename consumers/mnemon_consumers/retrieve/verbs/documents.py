@@ -1,6 +1,7 @@
 """`document`: list, add and remove documents, which can be searched."""
 
 from collections.abc import Coroutine, Mapping
+from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -89,7 +90,7 @@ class DocumentVerb:
             digest=sha256(request.text.encode()).hexdigest(),
         )
         position = await self._log.publish_event(address, event)
-        with forbid_repetition("document", event.document_id):
+        with nullcontext() if request.document_id else forbid_repetition("document", event.document_id):
             return await self._list_documents(address, request, position, event.document_id)
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:

@@ -37,7 +37,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 def forbid_repetition(kind: str, identifier: str) -> Iterator[None]:
     """Turn errors of the servers inside the block into a refusal that names an item added before the block.
 
-    The item is in the log already, so a repeated request would add another.
+    The log has the item already, and its id is not the caller's, so a repeated request would add another.
 
     Args:
         kind: what was added, such as `task`.

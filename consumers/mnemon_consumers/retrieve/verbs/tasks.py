@@ -1,6 +1,7 @@
 """`tasks`: list and change the tasks of the user. No context includes tasks."""
 
 from collections.abc import Coroutine, Mapping
+from contextlib import nullcontext
 from typing import Any
 from uuid import uuid4
 
@@ -52,7 +53,7 @@ class TaskVerb:
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         position = await self._log.publish_event(address, event)
-        with forbid_repetition("task", task_id):
+        with nullcontext() if request.task_id else forbid_repetition("task", task_id):
             return await self._list_tasks(address, position, task_id)
 
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:

@@ -86,8 +86,8 @@ class ForgetVerb:
                 raise
             raise Refusal(
                 "unavailable",
-                f"the fact {named.id} may be forgotten already, because this failed: {error!r}; repeat the "
-                "request with the id: the query may name another fact now",
+                f"the removal of the fact {named.id!r} was not confirmed: {error!r}; repeat the request with "
+                "this id, because the query may name another fact now",
             ) from error
         return ForgetReplyV1(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)

@@ -57,7 +57,7 @@ async def test_undecided_forget_by_query_names_the_fact_for_its_repetition(
         undecided = (await stock.ask("forget", query="allergic to nuts"))["error"]
 
     assert (undecided["code"], undecided["retryable"]) == ("unavailable", False), "a query may mean the other"
-    assert "the fact ar_000 may be forgotten already" in undecided["message"]
+    assert "the removal of the fact 'ar_000' was not confirmed" in undecided["message"]
     repeated = await stock.ask("forget", id="ar_000")
     assert repeated["error"]["code"] == "not_found"
     assert await ids(stock) == ["ar_001"]
