@@ -10,7 +10,7 @@ from mnemon.cli.memory.requests import TenantOption, connect_memory
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.stack.listening_socket import open_socket
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.signals import StopSignals
+from mnemon.cli.terminal.signals import StopSignals, list_ending_signals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -76,7 +76,7 @@ async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Exit
     configure_logging()
     # End at once: nothing needs cleaning up, and a thread that reads standard input cannot be stopped.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in list_ending_signals():
         asyncio.get_running_loop().remove_signal_handler(number)
     async with connect_memory(deployment, tenant) as memory:
         check_id("user", user)

@@ -1,13 +1,14 @@
 """Exit codes of commands, and their error messages."""
 
 import asyncio
-import signal
 import threading
 from collections.abc import Coroutine, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
+
+from mnemon.cli.terminal.signals import list_ending_signals
 
 if TYPE_CHECKING:
     from mnemon_infra.process.data_folder import FolderInUse
@@ -120,10 +121,7 @@ async def _cancel_on_signal(command: Coroutine[Any, Any, ExitCode], received: li
         task.cancel()
 
     if threading.current_thread() is threading.main_thread():
-        numbers = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` makes the process ignore it
-            numbers.append(signal.SIGHUP)
-        for number in numbers:
+        for number in list_ending_signals():
             asyncio.get_running_loop().add_signal_handler(number, cancel, number)
     return await command
 

@@ -6,6 +6,12 @@ from types import TracebackType
 from typing import Self
 
 
+def list_ending_signals() -> list[signal.Signals]:
+    """Return SIGTERM, and SIGHUP unless the process ignores it, as `nohup` makes it do."""
+    is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGTERM] if is_hangup_ignored else [signal.SIGTERM, signal.SIGHUP]
+
+
 class StopSignals:
     """Listens for signals inside its `with` block.
 
@@ -17,9 +23,7 @@ class StopSignals:
         self._event = asyncio.Event()
         self._waiting = False
         self._task = asyncio.current_task()
-        self._signals = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` makes the process ignore it
-            self._signals.append(signal.SIGHUP)
+        self._signals = [signal.SIGINT, *list_ending_signals()]
 
     def __enter__(self) -> Self:
         for number in self._signals:
