@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import nats.errors
 
@@ -11,6 +11,9 @@ from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 
 ReplyValue = TypeVar("ReplyValue")
+
+SERVER_ERRORS: Final = DatabaseUnavailable, nats.errors.Error, TimeoutError
+"""Errors of a database or a log that does not answer now."""
 
 
 def get_current_time() -> datetime:
@@ -48,7 +51,7 @@ def forbid_repetition(kind: str, identifier: str) -> Iterator[None]:
     """
     try:
         yield
-    except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
+    except SERVER_ERRORS as error:
         problem = (
             f"the {kind} {identifier!r} is added, but the list cannot be read now: {error!r}; do not "
             f"repeat the request, list the {kind}s later"

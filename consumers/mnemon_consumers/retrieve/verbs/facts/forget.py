@@ -4,13 +4,11 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-import nats.errors
-
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
+from mnemon_consumers.retrieve.verbs.request_context import SERVER_ERRORS, await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
@@ -19,7 +17,7 @@ from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
 from mnemon_infra.broker.service import Refusal, VerbHandler
-from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
@@ -81,7 +79,7 @@ class ForgetVerb:
                 named = queried.named
                 if named is not None:
                     return await self._remove_fact(address, named)
-        except (DatabaseUnavailable, nats.errors.Error, TimeoutError) as error:
+        except SERVER_ERRORS as error:
             if named is None:
                 raise
             raise Refusal(
