@@ -99,7 +99,8 @@ def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> 
     for fact in facts:
         # Few texts have a word that begins like a name, and finding names takes a hundred times as long.
         text = " ".join((fact.text, *map(str.title, fact.names)))
-        if any(map((text.title() if text.islower() else text).__contains__, beginnings)):
+        titled = text.title() if text.islower() else text
+        if any(map(titled.__contains__, beginnings)):
             has = find_mentioned_names(text, spellings)
             for name, ids in named.items():
                 if not any(word.isdisjoint(has) for word in name.words):

@@ -401,7 +401,6 @@ def _is_time(query: str, word: re.Match[str]) -> bool:
     return bool(_TIME_BEFORE.search(before) or _TIME_AFTER.match(query, word.end()))
 
 
-@lru_cache(maxsize=20_000)
 def _read_word(word: str, is_sure: bool) -> PossibleName:
     texts = frozenset((word,)) | list_name_lemmas(word)
     sounds = frozenset(map(spell_by_sound, texts))
