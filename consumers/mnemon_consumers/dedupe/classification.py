@@ -171,7 +171,7 @@ def _classify_kind(text: str) -> Kind:
 
 
 def _classify_tier(text: str, kind: Kind, year: int, *, dated: bool) -> Tier:
-    # What ended in a past year does not hold for now.
+    # An end in a past year does not make a fact temporary.
     lasting = _UNTIL_YEAR.sub(lambda end: "" if int(end[1]) < year else end[0], text)
     if dated or _FOR_NOW.search(lasting):
         return "working"

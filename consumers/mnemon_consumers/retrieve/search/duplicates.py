@@ -37,9 +37,9 @@ _LIGHT_WORDS: Final = frozenset(
 )
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
-
 _CLAUSE_END: Final = re.compile(r"[,;.!?]|\b(?:and|и)\b")
 _NEGATIONS: Final = frozenset(("not", "no", "never", "не", "нет", "никогда"))
+"""Words that deny; their place in a clause counts."""
 
 
 class WordingFeatures(NamedTuple):
@@ -99,10 +99,11 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They say the same if they differ only in letter case, white space, contractions, `_LIGHT_WORDS`, the order
-    of their clauses, the place of a time, punctuation (except question marks), and endings that stemming
-    removes (except those of the past tense). A text longer than `LOOKED_AT` characters says the same only as
-    an exact copy of it.
+    They say the same if they have the same words in the same order, whatever the punctuation (except question
+    marks). They also do if they differ only in letter case, white space, contractions, `_LIGHT_WORDS` that
+    BM25 does not weigh, the order of their clauses, the place of a time, punctuation that ends no clause, and
+    endings that stemming removes (except those of the past tense). A text longer than `LOOKED_AT` characters
+    says the same only as an exact copy of it.
     """
     if text == other:
         return True

@@ -22,6 +22,8 @@ from tests.support.stock_client import Stock, indexed
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
 TIMEOUT = 60.0
 COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
+OPEN_MESSAGES = f"messages/{'[0-9a-f]' * 32}"
+"""Pattern of the subfolder that the engine has open for messages."""
 
 
 @pytest.fixture
@@ -40,10 +42,6 @@ async def filled(stock: Stock) -> None:
     saved = await stock.ask("save", text="Drinks green tea")
     await indexed(stock, saved["seen_seq"])
     await whole(stock)
-
-
-OPEN_MESSAGES = f"messages/{'[0-9a-f]' * 32}"
-"""Pattern of the subfolder that the engine has open for messages."""
 
 
 async def whole(stock: Stock, facts: int = 1) -> None:

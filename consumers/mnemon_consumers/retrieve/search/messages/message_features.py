@@ -139,7 +139,7 @@ def extract_features(
     described = [texts[seq] for seq in seqs]
     hits = [found[seq] for seq in seqs]
     is_named = [each.name in named or each.role in named for each in near_or_found]
-    # By columns, because one call for each message would take twice as long.
+    # Built by columns: one call for each message takes twice as long.
     columns: dict[str, list[float]] = {
         "terms": [each.words if each else 0.0 for each in hits],
         "term_rank": [term_ranks.get(seq, 0.0) for seq in seqs],
