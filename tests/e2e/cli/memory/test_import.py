@@ -72,8 +72,8 @@ async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up
         assert (again["published"], again["already_there"], again["doubts"]) == (0, 3, 0)
 
         # Of one user: the same ids come in again with other speakers.
-        await mnemon(*telegram, "--bot", "user777", "--user", "777")
-        other = await memory.history("777", min_seq=again["last_seq"])
+        swapped = json.loads((await mnemon(*telegram, "--bot", "user777", "--user", "777")).out)
+        other = await memory.history("777", min_seq=swapped["last_seq"])
         assert [each.role for each in other.messages] == ["user", "assistant", "user"]
 
         # What was said to the bot since then is not forgotten with it.
