@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
@@ -22,7 +23,9 @@ from mnemon_consumers.domain.alignment.morphology import (
 )
 from mnemon_consumers.domain.alignment.parser import parse_pair
 from mnemon_consumers.domain.alignment.replacement import (
+    WORD_SLOTS,
     Replacement,
+    consists_of,
     is_habitual,
     is_listed,
     is_year,
@@ -165,6 +168,8 @@ class _PairComparison:
         if problem := self._find_contradiction():
             return self._decide_different(problem)
         if slot := self.replacement.find_changed_slot():
+            if _names_companion(self.alignment.old) and not _names_companion(self.alignment.new):
+                return self._decide_undecided(f"a new value: {slot}; only the older fact names a companion")
             return self._decide_update(f"a new value: {slot}")
         return (
             self._decide_feeling()
@@ -188,7 +193,41 @@ class _PairComparison:
         return says_same or self._shares_slot()
 
     def _decide_update(self, evidence: str) -> RelationVerdict:
+        if self._has_unanswered_clause():
+            return self._decide_undecided(f"{evidence}; the older fact also says something else")
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
+
+    def _has_unanswered_clause(self) -> bool:
+        """Return whether a clause of the older fact says something on which the newer fact is silent.
+
+        For example, "Lives in York" is silent on "is allergic to nuts" in "Lives in Leeds and is allergic
+        to nuts". Further names of a place, as in "Leeds, England", are no such clause, nor are other words
+        for the value, nor is the second of two days or numbers if the newer fact has two as well.
+        """
+        slots = [slot for slot in WORD_SLOTS if slot in self.old.slots & self.new.slots]
+        answered = [{TermKind.NAME}] if "residence" in self.old.slots else []
+        answered += [
+            kinds
+            for terms in self._list_unmatched_clauses(self.new, 1)
+            if (kinds := list_kinds(terms)) <= {TermKind.DATE, TermKind.NUMBER}
+        ]
+        silent = [
+            terms
+            for terms in self._list_unmatched_clauses(self.old, 0)
+            if list_kinds(terms) not in answered and not any(consists_of(terms, slot) for slot in slots)
+        ]
+        return len(silent) > (0 if self.alignment.pairs else 1)
+
+    def _list_unmatched_clauses(self, statement: ParsedFact, side: int) -> list[tuple[Term, ...]]:
+        """Return the terms of each clause that has terms, none of them with a counterpart."""
+        left = (self.alignment.old, self.alignment.new)[side]
+        matched = [pair[side].place for pair in self.alignment.pairs]
+        clauses = [
+            tuple(term for term in left if start <= term.place < end)
+            for start, end in pairwise((*statement.clauses, len(statement.raw)))
+            if not any(start <= place < end for place in matched)
+        ]
+        return [terms for terms in clauses if terms]
 
     def _decide_same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
         return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)
@@ -924,6 +963,8 @@ class _PairComparison:
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
+            if self._differs_in_clause():
+                return self._decide_undecided("a part of both facts begins alike and goes on differently")
             return self._decide_same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
             return self._decide_undecided(
@@ -932,6 +973,21 @@ class _PairComparison:
         return self._decide_open(
             self._choose_doubtful_relation(), f"{self.score:.0%} of the words have a counterpart"
         )
+
+    def _differs_in_clause(self) -> bool:
+        """Return whether clauses that follow the first begin with one word and go on differently.
+
+        For example, "likes tennis" and "likes golf" do in two facts about a job.
+        """
+        old, new = (
+            {
+                statement.raw[start]
+                for start, end in list(pairwise((*statement.clauses, len(statement.raw))))[1:]
+                if any(start < term.place < end for term in left)
+            }
+            for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        )
+        return not old.isdisjoint(new)
 
     def _is_of_another_time(self) -> bool:
         """Return whether a verb has different tenses in the facts, or only the newer fact is about a plan."""
@@ -1132,6 +1188,11 @@ def _list_nouns(terms: tuple[Term, ...]) -> list[Term]:
 def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are neither numbers nor dates."""
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
+
+
+def _names_companion(terms: Sequence[Term]) -> bool:
+    """Return whether one of the terms is someone that a person is "with"."""
+    return any(term.role == "with" and _is_someone(term) for term in terms)
 
 
 def _is_companion(term: Term) -> bool:

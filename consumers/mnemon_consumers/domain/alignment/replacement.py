@@ -24,7 +24,7 @@ _HOURS: Final = ("wake", "bedtime", "breakfast", "lunch", "dinner")
 _NUMBER_SLOTS: Final = (*_HOURS, "weight", "salary")
 """Slots whose value is a number."""
 
-_WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
+WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
 """Slots whose value is one of the words that the lexicon lists for the slot."""
 
 _LANGUAGE_LEVEL: Final = re.compile("[abc][12]")
@@ -180,7 +180,7 @@ class Replacement:
         ):
             return "residence"
         is_number = shared == {TermKind.NUMBER} and not any(map(is_year, self.left))
-        is_age_only = _consists_of([t for t in self.left if t.kind is not TermKind.NUMBER], "age")
+        is_age_only = consists_of([t for t in self.left if t.kind is not TermKind.NUMBER], "age")
         if "age" in slots and is_number and (is_age_only or self.new.is_english):
             return "age"
         for slot in ("marital", "diet"):
@@ -192,7 +192,7 @@ class Replacement:
             return "favourite"
         if self._has_other_job():
             return "job"
-        if "transport" in slots and _consists_of(self.left, "means"):
+        if "transport" in slots and consists_of(self.left, "means"):
             return "transport"
         return self._find_name_slot(slots)
 
@@ -200,9 +200,9 @@ class Replacement:
         return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)
 
     def _find_word_slot(self, slots: frozenset[str]) -> str | None:
-        for slot in _WORD_SLOTS:
+        for slot in WORD_SLOTS:
             is_whole = slot != "study_year" or all(map(self._ends_phrase, self.left))
-            if slot in slots and _consists_of(self.left, slot) and is_whole:
+            if slot in slots and consists_of(self.left, slot) and is_whole:
                 return slot
         return None
 
@@ -297,7 +297,7 @@ class Replacement:
                 t for t in rest if t.text == "час" or not t.keys.isdisjoint(("dates noon", "dates midnight"))
             ]
             numbers, rest = [*numbers, *hours], [term for term in rest if term not in hours]
-        return len(numbers) == 1 and not any(map(is_year, numbers)) and _consists_of(rest, slot)
+        return len(numbers) == 1 and not any(map(is_year, numbers)) and consists_of(rest, slot)
 
     def _has_reached_level(self) -> bool:
         """Return whether the newer fact names a higher level of the same language: "B1", "passed C1"."""
@@ -676,7 +676,7 @@ def _list_slot_words(slot: str) -> frozenset[str]:
     )
 
 
-def _consists_of(terms: Sequence[Term], slot: str) -> bool:
+def consists_of(terms: Sequence[Term], slot: str) -> bool:
     """Return whether all terms are words of a slot or words for a change or a beginning."""
     return not _drop_slot_words(terms, slot)
 

@@ -22,6 +22,12 @@ _TOKEN: Final = re.compile(
 _OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
 """Words in which `'s` is not removed."""
 
+_CLAUSE_MARKS: Final = (",", ";", "!", "?", ")", " (")
+"""What ends a clause, after its last word; so does a full stop."""
+
+_ABBREVIATIONS: Final = frozenset(("mrs", "prof", "просп", "наб"))
+"""Words of more than two letters whose full stop ends no clause; that of a shorter word never does."""
+
 
 class Token(NamedTuple):
     """A word, number or sign.
@@ -32,6 +38,7 @@ class Token(NamedTuple):
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
+        is_clause_start: whether a comma, another mark or a word such as "and" stands before it.
         is_denied: whether it ends in "n't" or is "cannot".
     """
 
@@ -41,21 +48,26 @@ class Token(NamedTuple):
     lookup: frozenset[str]
     is_first: bool
     is_denied: bool
+    is_clause_start: bool
 
 
 def tokenize(text: str) -> Iterator[Token]:
     """Split a fact into its tokens."""
     plain = fold_characters(text)
+    conjunctions = load_lexicon().grammar["conjunctions"]
     if is_cyrillic(plain.casefold()):
         plain = plain.replace(": ", " — ")
-    is_first = True
+    is_first, is_clause_start = True, False
     for found in _TOKEN.finditer(plain):
         surface, word = found[0], found[0].casefold()
         is_denied = word.endswith("n't") or word == "cannot"
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
-        yield Token(surface, word, *_list_token_forms(word), is_first, is_denied)
-        is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
+        yield Token(surface, word, *_list_token_forms(word), is_first, is_denied, is_clause_start)
+        following = plain[found.end() : found.end() + 2]
+        is_first = following in (". ", "! ", "? ")
+        is_stop = following == ". " and len(word) > 2 and word not in _ABBREVIATIONS
+        is_clause_start = is_stop or following.startswith(_CLAUSE_MARKS) or word in conjunctions
 
 
 @lru_cache(maxsize=WORDS)

@@ -463,6 +463,38 @@ READ_AGAIN = {
 }
 
 
+COMPOUND = {
+    "en: a place, an allergy": ("Lives in Leeds and is allergic to penicillin", "Lives in York"),
+    "en: a job, a place": ("Works as a nurse and lives in Leeds", "Works as a pilot"),
+    "en: an age, a place": ("Is 34 years old and lives in Leeds", "Is 35 years old"),
+    "en: a place, a companion": ("Lives in Leeds with her husband Bob", "Lives in York"),
+    "en: a diet, a sport": ("Is vegetarian and runs marathons", "Is vegan"),
+    "en: a job, a hobby": ("Works at Acme and plays tennis on Fridays", "No longer works at Acme"),
+    "en: two feelings": ("Loves sushi and hates olives", "No longer loves sushi"),
+    "en: a car, a place": ("Drives a Ford and lives in Leeds", "Sold the Ford"),
+    "en: two sentences": ("Lives in Leeds. Has a parrot", "Lives in York"),
+    "en: a job, another hobby": (
+        "Works at Acme in Leeds as an engineer, likes tennis",
+        "Is an engineer at Acme in Leeds, likes golf",
+    ),
+    "ru: место и аллергия": ("Живёт в Казани, аллергия на пенициллин", "Живёт в Москве"),
+    "ru: место и работа": ("Живёт в Казани и работает врачом", "Переехала в Москву"),
+    "ru: место и муж": ("Живёт в Казани с мужем", "Живёт в Москве"),
+    "ru: работа и музыка": ("Работает врачом, любит джаз", "Теперь работает программистом"),
+    "ru: два любимых": ("Мой любимый цвет синий, а любимая еда плов", "Мой любимый цвет зелёный"),
+}
+"""An older fact of several statements, and a newer fact that answers one of them."""
+
+ONE_STATEMENT = {
+    "en: a city and its country": ("Lives in Leeds, England", "Lives in Paris"),
+    "en: another statement repeated": ("Is married, lives in Leeds", "Is married, lives in York"),
+    "en: a saint": ("Lives in St. Ives", "Lives in York"),
+    "en: two days": ("Boxing class is on Mondays and Fridays", "Boxing class is now on Tuesdays and Sundays"),
+    "ru: город и страна": ("Живёт в Казани, Россия", "Живёт в Москве"),
+    "ru: два дня": ("Бокс по понедельникам и средам", "Бокс теперь по вторникам и четвергам"),
+}
+
+
 def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:
     return [pytest.param(*pair, id=name) for name, pair in pairs.items()]
 
@@ -487,6 +519,20 @@ def test_both_facts_are_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(COMPOUND))
+def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(ONE_STATEMENT))
+def test_commas_and_conjunctions_within_a_value_do_not_keep_the_older_fact(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UPDATE, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), _cases(KEPT))
