@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
 from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, parse_words
 
@@ -85,15 +86,23 @@ def _find_named_fact(
         return None
     if all(word.weight <= COMMON_WEIGHT for word in query.content):
         return None
-    if len(query.content) == 1:
-        (word,) = query.content
-        # Of "Likes beer" and "Does not like beer", "beer" means either, and "no beer" the second.
-        is_bare = not query.denies and not word.direction
-        is_shared = is_bare and any(known[other].find(word) for other in others)
-        if word.is_measure or word.is_adjective or is_shared:
-            return None
+    # Of "Likes dark beer" and "Does not like dark beer", "dark beer" means either, "no beer" the second.
+    is_bare = not query.denies and not any(word.direction for word in query.content)
+    if is_bare and any(_may_mean(query, known[other], known[best]) for other in others):
+        return None
+    if len(query.content) == 1 and (query.content[0].is_measure or query.content[0].is_adjective):
+        return None
     needed = SHARE_BY_ONE if len(query.content) == 1 else SHARE_BY_SEVERAL
     return best if known[best].sum_weight_in(query) >= needed * known[best].weight else None
+
+
+def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> bool:
+    """Return whether a query that denies nothing may mean another fact than the one that fits best."""
+    if not all(other.find(word) for word in query.content):
+        return False
+    says_whose = query.people or not load_lexicon().grammar["user"].isdisjoint(query.plain)
+    is_of_others = not says_whose and other.people != best.people
+    return len(query.content) == 1 or other.denies != best.denies or is_of_others
 
 
 def _measure_fit(query: ContentWords, fact: ContentWords) -> float:

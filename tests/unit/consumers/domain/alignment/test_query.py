@@ -71,6 +71,34 @@ def test_one_word_in_several_facts_names_none_of_them(query: str, affirms: str, 
 
 
 @pytest.mark.parametrize(
+    ("query", "one", "other"),
+    [
+        ("green tea", "Likes green tea with milk", "Likes green tea without sugar"),
+        ("зелёный чай", "Любит зелёный чай с молоком", "Любит зелёный чай без сахара"),
+        ("tennis on Sundays", "Plays tennis on Sundays", "Mother plays tennis on Sundays"),
+        ("теннис по воскресеньям", "Играет в теннис по воскресеньям", "Мама играет в теннис по воскресеньям"),
+    ],
+)
+def test_several_words_in_two_facts_name_none_of_them(query: str, one: str, other: str) -> None:
+    assert choose_fact(query, [("a", one)]).named == "a"
+    choice = choose_fact(query, [("a", one), ("b", other)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "meant", "other"),
+    [
+        ("green tea without sugar", "Likes green tea without sugar", "Likes green tea with milk"),
+        ("my tennis on Sundays", "Plays tennis on Sundays", "Mother plays tennis on Sundays"),
+        ("моя аллергия на орехи", "Аллергия на орехи", "У мамы аллергия на орехи"),
+    ],
+)
+def test_negation_or_owner_in_the_query_names_a_fact(query: str, meant: str, other: str) -> None:
+    assert choose_fact(query, [("a", meant), ("b", other)]).named == "a"
+
+
+@pytest.mark.parametrize(
     ("query", "text"),
     [
         ("my allergy to penicillin", "Is allergic to penicillin"),
