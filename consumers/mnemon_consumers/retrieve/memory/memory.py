@@ -217,6 +217,12 @@ class Memory:
         """Return visible messages by id, and messages around the anchors; raises as `load_messages` does."""
         return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
 
+    async def load_messages_of_period(
+        self, owner: Owner, query: lookup.PeriodLookup, min_seq: int | None
+    ) -> PositionedValue[list[lookup.VisibleMessage]]:
+        """Return visible messages that were sent within a period; raises as `load_messages` does."""
+        return await self._load_part(owner, self._reader.messages_of_periods, query, min_seq, wait=False)
+
     async def await_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
         """Return the log position up to which all events are indexed for search.
 

@@ -46,6 +46,7 @@ class ProjectionReader:
         self.documents_by_id = QueryBatcher(database, documents.load_documents_by_id)
         self.summaries_by_id = QueryBatcher(database, summaries.load_summaries_by_id)
         self.surroundings = QueryBatcher(database, lookup.load_surroundings)
+        self.messages_of_periods = QueryBatcher(database, lookup.load_messages_of_periods)
         self.message_counts = QueryBatcher(database, message_counts.count_messages)
 
     async def read_part(

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import nats.errors
@@ -54,7 +54,7 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
-from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
+from mnemon_infra.database.messages.lookup import MessageLookup, PeriodLookup, VisibleMessage
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable, Sparse
 from mnemon_infra.models.wordllama import find_wordllama
@@ -90,6 +90,18 @@ EMBEDDED_ANTECEDENTS: Final = 2
 EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
 embedder."""
+
+
+LOADED_PERIODS: Final = 4
+"""Maximum number of periods of a query whose messages are loaded."""
+
+LONGEST_PERIOD: Final = timedelta(days=100)
+"""Maximum length of a period whose messages are loaded: a season. A year of 60,000 messages takes 0.4 s."""
+
+PERIOD_RELEVANCE: Final = 0.5
+"""Relevance of the best message of a period, for a query about all that happened in the period."""
+
+_FOUND_BY_TIME: Final = FusedCandidate({}, 1.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class RankedHit(NamedTuple):
@@ -424,8 +436,12 @@ class Search:
             recent = await self._read_recent_messages(question)
             places = frozenset(derive_point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
-        candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
-        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
+        of_periods = await self._load_period_candidates(question) if question.intent.is_about_period else {}
+        found = dict(of_periods)
+        if not of_periods or question.intent.has_given_name:
+            # What a person did in the period may be told after it.
+            candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
+            found |= {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
         wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         around = seen.value
@@ -445,6 +461,7 @@ class Search:
         # The scores of the ranking are comparable only within this search. The best message gets the highest
         # relevance of the hits.
         best = max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
+        best = max(best, PERIOD_RELEVANCE if of_periods else 0.0)
         hits = [
             RankedHit(
                 message.event_id,
@@ -457,11 +474,27 @@ class Search:
             )
             for message, score, parts in ranked
         ]
-        if question.meaning is None or "earlier" not in parts:
-            # The weights fit neither a search by words only nor the few newest messages.
+        if question.meaning is None or of_periods or "earlier" not in parts:
+            # The weights fit neither a search by words only, nor by time, nor the few newest messages.
             return hits, seen.seq
         judgement = judge_messages(scored, question.intent, question.statistics.terms, self._thresholds)
         return hits if judgement is None else _calibrate_hits(hits, judgement), seen.seq
+
+    async def _load_period_candidates(self, question: MemorySearch) -> dict[str, FusedCandidate]:
+        """Return messages of the periods that the query names, as candidates by event id."""
+        latest = [each.get_latest(question.now) for each in question.intent.periods]
+        periods = [each for each in latest if each[1] - each[0] <= LONGEST_PERIOD][:LOADED_PERIODS]
+        loaded = await asyncio.gather(
+            *(
+                self._memory.load_messages_of_period(
+                    question.owner,
+                    PeriodLookup(*question.owner, *each, max(1, question.breadth.reranked // len(periods))),
+                    question.min_seq,
+                )
+                for each in periods
+            )
+        )
+        return {each.event_id: _FOUND_BY_TIME for some in loaded for each in some.value}
 
     async def _match_tokens(
         self, question: MemorySearch, messages: Sequence[VisibleMessage]

@@ -1,4 +1,4 @@
-"""Lookup of messages by event id, with the messages around them."""
+"""Lookup of messages by event id, with the messages around them, and by the period of their sending."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -8,13 +8,17 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     CTE,
     BigInteger,
+    ColumnElement,
+    FromClause,
     Select,
+    and_,
     any_,
     asc,
     case,
     cast,
     desc,
     func,
+    join,
     null,
     select,
     true,
@@ -38,6 +42,19 @@ class MessageLookup(NamedTuple):
     user: str
     event_ids: Sequence[str]
     anchor_count: int = 0
+
+
+class PeriodLookup(NamedTuple):
+    """A request for messages that were sent from `start` up to, but not including, `end`.
+
+    Of more than `limit` messages, those are returned that cut the period into equal numbers of messages.
+    """
+
+    tenant: str
+    user: str
+    start: datetime
+    end: datetime
+    limit: int
 
 
 class VisibleMessage(NamedTuple):
@@ -70,14 +87,7 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 
 def _select_found() -> CTE:
-    """Select the requested messages that are visible, each with the watermark of its conversation.
-
-    `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
-    conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
-    """
-    timeline = parts.select_timeline()
-    spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_watermarks(spans)
+    """Select the requested messages that are visible; see `_select_placed` for further columns."""
     wanted = func.unnest(make_parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
@@ -88,15 +98,32 @@ def _select_found() -> CTE:
         .limit(1)
         .lateral("said")
     )
+    return _select_placed(wanted.join(said, true()), said, said.c.event_id == wanted.c.event_id)
+
+
+def _select_placed(source: FromClause, said: FromClause, condition: ColumnElement[bool]) -> CTE:
+    """Select messages that are visible, each with the watermark of its conversation.
+
+    `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
+    conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
+
+    Args:
+        source: the rows to select from.
+        said: the part of `source` that has the columns of the messages.
+        condition: condition on the rows of `source`.
+    """
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_watermarks(spans)
     conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
         select(
-            *said.c[_MESSAGE_COLUMNS],
+            *(said.c[name] for name in _MESSAGE_COLUMNS),
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
-        .select_from(wanted.join(said, true()).join(spans, said.c.seq.op("<@")(spans.c.span)))
-        .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
+        .select_from(join(source, spans, said.c.seq.op("<@")(spans.c.span)))
+        .where(condition, said.c.role.isnot(None))
         .subquery("placed")
     )
     watermark = func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0))
@@ -116,6 +143,17 @@ def _select_found() -> CTE:
         .where(marked.c.seq > marked.c.watermark)
         .cte("found")
     )
+
+
+def _select_period() -> Select[Any]:
+    start, end = (make_parameter(name, datetime) for name in ("sent_from", "sent_before"))
+    is_within = and_(is_owned(messages), messages.c.sent_at >= start, messages.c.sent_at < end)
+    found = _select_placed(messages, messages, is_within)
+    place = func.row_number().over(order_by=found.c.seq)
+    numbered = select(found, place.label("place"), func.count().over().label("total")).subquery("numbered")
+    limit = make_parameter("at_most", int)
+    before, upto = (each * limit // numbered.c.total for each in (numbered.c.place - 1, numbered.c.place))
+    return select(*numbered.c[VisibleMessage._fields]).where(upto > before)
 
 
 def _select_visible() -> Select[Any]:
@@ -161,6 +199,7 @@ def _select_surroundings() -> Select[Any]:
 
 
 _VISIBLE = Lookup(_select_visible())
+_PERIOD = Lookup(_select_period())
 _SURROUNDINGS = Lookup(_select_surroundings())
 
 
@@ -178,6 +217,24 @@ async def load_surroundings(connection: Connection, lookups: Sequence[MessageLoo
     """Return the requested messages that are visible, with the messages around them."""
     parameters = [_bind_lookup(each) | {"anchors": _list_anchors(each)} for each in lookups]
     return [_make_surroundings(rows) for rows in await _SURROUNDINGS.fetch_each(connection, parameters)]
+
+
+@query
+async def load_messages_of_periods(
+    connection: Connection, lookups: Sequence[PeriodLookup]
+) -> list[list[VisibleMessage]]:
+    """Return, for each lookup, visible messages that were sent within the period, in log order."""
+    parameters = [
+        bind_owner(each.tenant, each.user)
+        | {
+            "sent_from": each.start.isoformat(),
+            "sent_before": each.end.isoformat(),
+            "at_most": each.limit,
+        }
+        for each in lookups
+    ]
+    found = await _PERIOD.fetch_each(connection, parameters)
+    return [sorted(map(VisibleMessage._make, rows)) for rows in found]
 
 
 def _bind_lookup(lookup: MessageLookup) -> dict[str, Any]:

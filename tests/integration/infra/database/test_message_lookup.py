@@ -1,6 +1,7 @@
 """Looking up what was found: only what may be shown, and its neighbours in the conversation."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from mnemon_consumers.persist.decide import plan_batch
@@ -8,7 +9,9 @@ from mnemon_contracts.subjects import build_chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.lookup import (
     MessageLookup,
+    PeriodLookup,
     Surroundings,
+    load_messages_of_periods,
     load_surroundings,
     load_visible_messages,
 )
@@ -58,6 +61,31 @@ async def test_only_the_first_hits_have_surroundings(database: Database) -> None
 
     assert sorted(found.messages) == [2, 3, 4, 5, 6, 9, 13, 14, 15, 16, 17]
     assert found.following == {seq: seq + 1 for seq in (2, 3, 4, 5, 13, 14, 15, 16)}
+
+
+async def read_period(database: Database, start: int, end: int, limit: int, user: str = "anna") -> list[int]:
+    """The log positions of messages that were sent from one second up to another."""
+    moments = (datetime.fromtimestamp(1.8e9 + each, UTC) for each in (start, end))
+    (found,) = await database.run_query(
+        load_messages_of_periods([PeriodLookup("acme", user, *moments, limit)])
+    )
+    return [each.seq for each in found]
+
+
+async def test_messages_of_a_period_are_spread_over_it(database: Database) -> None:
+    events = [said(seq, "ab"[seq % 2]) for seq in range(1, 41)] + [said(41, user="boris")]
+    await write_rows(database, plan_batch(events).rows)
+
+    assert await read_period(database, 10, 15, 20) == [10, 11, 12, 13, 14]
+    assert await read_period(database, 1, 41, 4) == [10, 20, 30, 40]
+    assert await read_period(database, 50, 60, 4) == []
+
+
+async def test_removed_messages_of_a_period_do_not_count(database: Database) -> None:
+    events = [said(seq, "ab"[seq % 2]) for seq in range(1, 21)]
+    await write_rows(database, plan_batch([*events, event(21, "cleared", "a")]).rows)
+
+    assert await read_period(database, 1, 21, 5) == [3, 7, 11, 15, 19]
 
 
 async def test_messages_by_name_and_on_the_current_conversation_stand_together(

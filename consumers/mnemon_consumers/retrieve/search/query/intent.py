@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 from mnemon_consumers.retrieve.search.query.follow_up import (
@@ -16,9 +16,10 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_antecedents,
     weigh_query_terms,
 )
-from mnemon_consumers.retrieve.search.query.names import find_mentioned_names
+from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name
+from mnemon_consumers.retrieve.search.query.period_words import is_date_word
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
-from mnemon_infra.models import concepts
+from mnemon_infra.models import bm25, concepts
 from mnemon_infra.models.embedding import Sparse
 
 LOOKED_AT: Final = 10_000
@@ -62,6 +63,19 @@ _NUMBER_OF_TIME: Final = re.compile(
 FIRST_PERSON: Final = frozenset(_I.split())
 SECOND_PERSON: Final = frozenset(_YOU.split())
 TIMES: Final = frozenset(_TIMES.split())
+
+_ACTIVITIES: Final = """
+happen happened happening occurred go going went gone do did done doing be been new news up plan planned plans
+talk talked talking discuss discussed say said tell told mention mentioned chat chatted write wrote written
+speak spoke ask asked answer answered remember know conversation conversations message messages thing things
+something anything everything event events interesting important about
+было происходило произошло случилось случалось делал делала делали сделал сделала сделали будет нового новости
+говорил говорила говорили сказал сказала сказали рассказывал рассказывала рассказывали рассказал рассказала
+обсуждал обсуждала обсуждали обсудили писал писала писали написал написала разговаривали поговорили общались
+спрашивал спрашивала спросил спросила ответил ответила помнишь помнит знаешь разговор разговоры разговоре
+сообщение сообщения беседа беседе беседы чат чате событие события дела интересного важного
+"""
+"""Words of questions about everything that was said or done, with no topic of their own."""
 
 _WHEN: Final = re.compile(
     r"\b(?:when|how long|how often|what (?:time|date|day|week|month|year)|which (?:date|day|week|month|year)"
@@ -112,6 +126,26 @@ class QueryIntent:
         return next(filter(None, (find_periods(text, self.now) for text in texts)), ())
 
     @cached_property
+    def is_about_period(self) -> bool:
+        """Return whether the query asks what happened or was said in a period, and names no topic.
+
+        For example, "What did Anna talk about last week?" is about a period: a given name is no topic.
+        """
+        if not self.periods or self.antecedents:
+            return False
+        topic = [each for each in self._undated_words if not _is_given_name(each)]
+        return frozenset(bm25.weigh_query(" ".join(topic)).indices) <= _list_activity_terms()
+
+    @cached_property
+    def has_given_name(self) -> bool:
+        """Return whether the query has a capitalised word that is a known given name."""
+        return any(map(_is_given_name, self._undated_words))
+
+    @cached_property
+    def _undated_words(self) -> list[str]:
+        return [each for each in _WORD.findall(self.text[:LOOKED_AT]) if not is_date_word(each)]
+
+    @cached_property
     def asks_for_time(self) -> bool:
         """Return whether the query asks for a time."""
         return _WHEN.search(self.text) is not None
@@ -154,6 +188,15 @@ class QueryIntent:
     def words(self) -> Sparse:
         """Return the weights of the terms and of their concepts, as the vector store takes them."""
         return concepts.add_query_concepts(self.term_weights)
+
+
+def _is_given_name(word: str) -> bool:
+    return word[0].isupper() and is_given_name(word.lower())
+
+
+@cache
+def _list_activity_terms() -> frozenset[int]:
+    return frozenset(bm25.weigh_query(_ACTIVITIES).indices)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -342,6 +342,11 @@ def split_date_words(text: str) -> list[DateWord]:
     return words
 
 
+def is_date_word(word: str) -> bool:
+    """Return whether a word, in any case, has a role in dates, as "last", "week" and 2024 have."""
+    return _read_word(word.lower().replace("ё", "е")).kind is not WordKind.OTHER
+
+
 def _read_word(plain: str) -> DateWord:
     if _YEAR.fullmatch(plain):
         return DateWord(_KIND.YEAR, int(plain))

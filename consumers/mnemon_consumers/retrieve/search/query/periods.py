@@ -52,6 +52,13 @@ class QueryPeriod(NamedTuple):
         year = moment.astimezone(self.start.tzinfo).year
         return max(_measure_closeness(*each, moment) for each in _list_recurrences(self, year))
 
+    def get_latest(self, now: datetime) -> tuple[datetime, datetime]:
+        """Return start and end; of a period that recurs, those of the latest recurrence that has begun."""
+        if not self.is_yearly:
+            return self.start, self.end
+        recurrences = _list_recurrences(self, now.astimezone(self.start.tzinfo).year)
+        return max((each for each in recurrences if each[0] <= now), default=(self.start, self.end))
+
 
 @lru_cache(maxsize=CACHED_YEARS)
 def _list_recurrences(period: QueryPeriod, year: int) -> tuple[tuple[datetime, datetime], ...]:

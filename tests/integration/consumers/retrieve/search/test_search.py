@@ -287,6 +287,28 @@ async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
             await asyncio.sleep(0.02)
 
 
+async def test_a_question_about_a_period_finds_its_messages(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
+    """More messages than a search considers have no word of the question."""
+    now = datetime.now(UTC)
+    for number in range(100):
+        at = (now - timedelta(days=20 + number)).isoformat()
+        await stock.publish(
+            "chat.acme.u1.-.message.v1", {"role": "user", "content": f"Old {number}", "sent_at": at}
+        )
+    yesterday = (now - timedelta(days=1)).isoformat()
+    await stock.say("The boiler broke down", name="Anna", id="boiler", sent_at=yesterday)
+    seq = await stock.say("Соседи затопили кухню", name="Anna", id="кухня", sent_at=yesterday)
+    await indexed(stock, seq)
+
+    for query in "What happened yesterday?", "Что было вчера?", "What did Anna say yesterday?":
+        assert set(await found(stock, query, scope=["messages"])) == {"boiler", "кухня"}
+    both = await found(stock, "What happened yesterday?", scope=["messages"], threshold=0.3)
+    assert set(both) == {"boiler", "кухня"}
+    assert await found(stock, "What happened yesterday?", "acme.u2", scope=["messages"]) == []
+
+
 @pytest.mark.parametrize(
     ("query", "before", "unrelated"),
     [

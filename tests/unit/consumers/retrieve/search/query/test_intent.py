@@ -56,6 +56,41 @@ def test_periods_are_relative_to_now() -> None:
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "What happened last week?",
+        "what did we talk about yesterday",
+        "Anything new since Monday?",
+        "What did you tell me on 8 May 2023?",
+        "What did Anna say yesterday?",
+        "Что вчера сказала Анна?",
+        "Что было вчера?",
+        "О чём мы говорили на прошлой неделе?",
+        "что нового с понедельника",
+        "Что я писала 8 мая?",
+    ],
+)
+def test_a_query_about_what_happened_in_a_period_has_no_topic(query: str) -> None:
+    assert QueryIntent(query, NOW).is_about_period
+    assert not QueryIntent(query).is_about_period
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What happened to my dog last week?",
+        "Who came in Paris in May 2023?",
+        "What happened?",
+        "Что случилось с собакой вчера?",
+        "Куда ездила Анна на прошлой неделе?",
+        "О чём мы говорили?",
+    ],
+)
+def test_a_query_with_a_topic_is_not_about_its_period(query: str) -> None:
+    assert not QueryIntent(query, NOW).is_about_period
+
+
+@pytest.mark.parametrize(
     ("query", "name", "named"),
     [
         ("What is Caroline's dog called?", "Caroline", True),
