@@ -16,7 +16,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_antecedents,
     weigh_query_terms,
 )
-from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name
+from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name, list_other_forms
 from mnemon_consumers.retrieve.search.query.period_words import is_date_word
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
 from mnemon_infra.models import bm25, concepts
@@ -26,6 +26,9 @@ LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other
 request.
 """
+
+OTHER_FORM_WEIGHT: Final = 0.5
+"""Weight of another form of a name, as a share of the weight of the query's words: of "Kate", Katherine."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -186,8 +189,11 @@ class QueryIntent:
 
     @cached_property
     def words(self) -> Sparse:
-        """Return the weights of the terms and of their concepts, as the vector store takes them."""
-        return concepts.add_query_concepts(self.term_weights)
+        """Return the weights of the terms, of other forms of names and of concepts, for the vector store."""
+        names = [each.lower() for each in _WORD.findall(self.text[:LOOKED_AT]) if each[0].isupper()]
+        forms = " ".join(form for name in names for form in list_other_forms(name))
+        weights = dict.fromkeys(bm25.weigh_query(forms).indices, OTHER_FORM_WEIGHT) if forms else {}
+        return concepts.add_query_concepts(weights | self.term_weights)
 
 
 def _is_given_name(word: str) -> bool:

@@ -295,6 +295,15 @@ def is_given_name(word: str) -> bool:
     return word in given.spellings or spell_by_sound(word) in given.transliterations
 
 
+def list_other_forms(word: str) -> AbstractSet[str]:
+    """Return the other spellings, full and short forms of an English given name, all in lower case.
+
+    Forms that are also ordinary words, such as Will, are left out. A Russian name shares a concept with its
+    forms.
+    """
+    return _load_english_forms().get(word, frozenset())
+
+
 @lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[NameWord, ...]:
     """Return the words of a name without titles, particles and initials; all words if none is left."""
@@ -514,6 +523,18 @@ def _load_given_names() -> GivenNames:
         transliterations,
         *(frozenset(data[key].split()) for key in keys),
     )
+
+
+@cache
+def _load_english_forms() -> Mapping[str, AbstractSet[str]]:
+    data: dict[str, Any] = tomllib.loads((files(__package__) / "names.toml").read_text(encoding="utf-8"))
+    relatives: dict[str, set[str]] = {}
+    for line in data["english"].strip().splitlines():
+        full, short = (part.split() for part in line.split("|"))
+        _relate_names(relatives, full, short, is_russian=False)
+    given = _load_given_names()
+    ordinary = given.words - given.names_foremost
+    return {word: frozenset(forms - ordinary - {word}) for word, forms in relatives.items()}
 
 
 def _relate_names(

@@ -287,6 +287,14 @@ async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
             await asyncio.sleep(0.02)
 
 
+async def test_fact_is_found_by_another_form_of_a_name(stock: Stock, mnemon_with_vectors: Deployment) -> None:
+    for number in range(40):
+        await saved(stock, f"f{number}", f"Neighbour {number} lives in house {number}")
+    await indexed(stock, await saved(stock, "robert", "Robert moved to Leeds"))
+
+    assert "robert" in await found(stock, "What about Bob?", scope=["memories"])
+
+
 async def test_a_question_about_a_period_finds_its_messages(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:

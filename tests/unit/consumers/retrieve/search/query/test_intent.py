@@ -7,6 +7,7 @@ import pytest
 from mnemon_consumers.retrieve.search.fusion import measure_word_share
 from mnemon_consumers.retrieve.search.query.intent import (
     LOOKED_AT,
+    OTHER_FORM_WEIGHT,
     QueryIntent,
     split_words,
 )
@@ -88,6 +89,31 @@ def test_a_query_about_what_happened_in_a_period_has_no_topic(query: str) -> Non
 )
 def test_a_query_with_a_topic_is_not_about_its_period(query: str) -> None:
     assert not QueryIntent(query, NOW).is_about_period
+
+
+@pytest.mark.parametrize(
+    ("query", "form"),
+    [
+        ("Where does Bob live?", "Robert"),
+        ("Where does Robert live?", "Bob"),
+        ("Is Liz at home?", "Elizabeth"),
+        ("Who saw Bill?", "William"),
+        ("Thomas called", "Tom"),
+    ],
+)
+def test_other_forms_of_a_name_count_less_than_the_name(query: str, form: str) -> None:
+    (term,) = describe_text(form).terms
+
+    weights = dict(zip(*QueryIntent(query).words[:2], strict=True))
+
+    assert weights[term] == OTHER_FORM_WEIGHT
+
+
+def test_only_a_capitalised_name_has_other_forms() -> None:
+    (term,) = describe_text("William").terms
+
+    assert term in QueryIntent("Who saw Bill?").words.indices
+    assert term not in QueryIntent("Who paid the bill?").words.indices
 
 
 @pytest.mark.parametrize(
