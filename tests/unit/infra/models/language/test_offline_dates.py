@@ -73,6 +73,10 @@ def test_date_that_may_be_past_or_future_stays_unless_the_side_is_known(
     assert read(text, direction=-1) == f"{text} ({behind})"
 
 
+def test_regular_weekday_is_no_date() -> None:
+    assert read("Plays chess on Wednesday evenings", direction=-1) == "Plays chess on Wednesday evenings"
+
+
 @pytest.mark.parametrize(
     "text",
     [
