@@ -1,7 +1,7 @@
 """Common parts of the verbs: the current time, and errors of the servers."""
 
 from collections.abc import Awaitable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -37,26 +37,36 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 
 @contextmanager
-def forbid_repetition(kind: str, identifier: str) -> Iterator[None]:
-    """Turn errors of the servers inside the block into a refusal that names an item added before the block.
+def forbid_repetition(change: str, advice: str) -> Iterator[None]:
+    """Turn errors of the servers inside the block into a refusal that is not retryable.
 
-    The log has the item already, and its id is not the caller's, so a repeated request would add another.
+    The log may have the event of the change, and the same request again would make another change.
 
     Args:
-        kind: what was added, such as `task`.
-        identifier: its id.
+        change: the change and its item, such as `the removal of the fact 'pf_001'`.
+        advice: what the caller can do instead of repeating the request unchanged.
 
     Raises:
-        Refusal: the database or the log does not answer; it is not retryable.
+        Refusal: the database or the log does not answer.
     """
     try:
         yield
     except SERVER_ERRORS as error:
-        problem = (
-            f"the {kind} {identifier!r} is added, but the list cannot be read now: {error!r}; do not "
-            f"repeat the request, list the {kind}s later"
-        )
-        raise Refusal("unavailable", problem) from error
+        raise Refusal("unavailable", f"{change} was not confirmed: {error!r}; {advice}") from error
+
+
+def forbid_repeated_addition(kind: str, identifier: str) -> AbstractContextManager[None]:
+    """Return `forbid_repetition` for an item whose id is new with each request.
+
+    Args:
+        kind: the kind of the item, such as `task`.
+        identifier: the id of the item.
+    """
+    return forbid_repetition(
+        f"the addition of the {kind} {identifier!r}",
+        f"list the {kind}s first, or repeat the request with this `{kind}_id`, because without it the "
+        f"request may add a second {kind}",
+    )
 
 
 async def await_visibility(read: Awaitable[object]) -> None:

@@ -1,5 +1,6 @@
 """Events of a user in the log: append those of requests, and read those that `persist` rejected."""
 
+from typing import Final
 from uuid import uuid4
 
 from mnemon_contracts.base import Event
@@ -11,6 +12,13 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.dead_letters.listing import Letter, read_rejected_events
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.telemetry import tracing
+
+PUBLISH_TIMEOUT: Final = 2.0
+"""Maximum wait for the log to confirm an event, in seconds.
+
+Clients wait 3 s for a reply, so they receive the error about an unconfirmed event, which says whether they
+may repeat the request.
+"""
 
 _CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
 
@@ -31,12 +39,14 @@ class UserLog:
 
         Raises:
             InvalidBody: the event is too large.
-            nats.errors.Error: NATS did not confirm the event; the log may have the event or not.
+            nats.errors.Error: NATS did not confirm the event within `PUBLISH_TIMEOUT`; the log may have the
+                event or not.
         """
         contract = _CONTRACTS[type(event)]
         acknowledgement = await self._broker.stream_context.publish(
             build_memory_subject(address.tenant, address.user, contract.name, len(contract.versions)),
             event.encode_body(),
+            timeout=PUBLISH_TIMEOUT,
             stream=LOG,
             headers={MESSAGE_ID: event_id or str(uuid4()), **tracing.build_headers()},
         )

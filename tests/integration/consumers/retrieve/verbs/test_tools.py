@@ -1,6 +1,7 @@
 """The tools of a bot's model, asked for by a stock client: facts, tasks and documents."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import sha256
@@ -12,6 +13,7 @@ import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
@@ -19,6 +21,8 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
+from tests.support.log.unconfirmed_events import store_without_confirmation
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
@@ -69,7 +73,35 @@ async def test_item_that_is_added_is_named_if_the_reply_cannot_be_read(
     listed = await stock.ask(verb, action="list")
     (added,) = listed[f"{kind}s"]
     assert (failed["code"], failed["retryable"]) == ("unavailable", False), "a repetition would add another"
-    assert f"the {kind} '{added[f'{kind}_id']}' is added" in failed["message"]
+    assert f"the addition of the {kind} '{added[f'{kind}_id']}' was not confirmed" in failed["message"]
+
+
+@pytest.mark.usefixtures("mnemon")
+@pytest.mark.parametrize(("verb", "kind"), [("tasks", "task"), ("document", "document")])
+async def test_unconfirmed_item_is_named_so_that_its_repetition_adds_no_second_one(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch, verb: str, kind: str
+) -> None:
+    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+    milk = {"action": "add", "text": "Buy milk"}
+    async with store_without_confirmation(stock.connection):
+        failed = (await stock.ask(verb, **milk))["error"]
+        named = (await stock.ask(verb, **milk, **{f"{kind}_id": "milk"}))["error"]
+
+    assert (failed["code"], failed["retryable"]) == ("unavailable", False), "a repetition would add another"
+    found = re.search(rf"the {kind} '(.+?)' was not confirmed.*repeat the request", failed["message"])
+    assert found
+    assert named["retryable"], "the id of the caller prevents a second item"
+    for item_id in (found[1], "milk"):
+        repeated = await stock.ask(verb, **milk, **{f"{kind}_id": item_id})
+    assert {item[f"{kind}_id"] for item in repeated[f"{kind}s"]} == {found[1], "milk"}
+
+
+@pytest.mark.long
+async def test_client_receives_the_error_about_an_unconfirmed_item(stock: Stock, mnemon: Deployment) -> None:
+    async with store_without_confirmation(stock.connection):
+        with pytest.raises(AskFailed, match="was not confirmed") as failed:
+            await MemoryClient(stock.connection, tenant="acme").add_task("u1", "Buy milk")
+    assert not failed.value.retryable
 
 
 async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) -> None:

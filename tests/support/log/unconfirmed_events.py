@@ -1,0 +1,31 @@
+"""A log that stores events without confirming them, or that refuses them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG
+
+
+@asynccontextmanager
+async def store_without_confirmation(connection: Client) -> AsyncIterator[None]:
+    """Let the log store events without a confirmation, so that their senders do not know their fate."""
+    async with _change_log(connection, no_ack=True):
+        yield
+
+
+@asynccontextmanager
+async def refuse_events(connection: Client) -> AsyncIterator[None]:
+    """Let the log refuse events of more than a byte."""
+    async with _change_log(connection, max_msg_size=1):
+        yield
+
+
+@asynccontextmanager
+async def _change_log(connection: Client, **changes: bool | int) -> AsyncIterator[None]:
+    stream_context = connection.jetstream()
+    config = (await stream_context.stream_info(LOG)).config
+    await stream_context.update_stream(config.evolve(**changes))
+    yield
+    await stream_context.update_stream(config)
