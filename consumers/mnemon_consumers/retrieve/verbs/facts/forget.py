@@ -1,14 +1,14 @@
 """`forget`: remove one fact, by its id or by a query that clearly means the fact."""
 
 from collections.abc import Coroutine, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
-from mnemon_consumers.retrieve.verbs.request_context import SERVER_ERRORS, await_reply, get_current_time
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, forbid_repeated_query, refuse_unknown_fact
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
@@ -16,7 +16,7 @@ from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import hold_lock
@@ -70,23 +70,15 @@ class ForgetVerb:
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
         owner = address.owner
-        named: FactRecord | None = None
         await self._query.load_lexicon()
-        try:
+        # The stack is outside the lock, because the end of the lock's transaction may fail, too.
+        with ExitStack() as stack:
             # The choice happens under the lock, so that no fact is rewritten before its removal.
             async with hold_lock(self._database, *owner):
                 queried = await self._query.choose_fact(owner, query, await self._log.read_end())
-                named = queried.named
-                if named is not None:
-                    return await self._remove_fact(address, named)
-        except SERVER_ERRORS as error:
-            if named is None:
-                raise
-            raise Refusal(
-                "unavailable",
-                f"the removal of the fact {named.id!r} was not confirmed: {error!r}; repeat the request with "
-                "this id, because the query may name another fact now",
-            ) from error
+                if queried.named is not None:
+                    stack.enter_context(forbid_repeated_query("removal", queried.named))
+                    return await self._remove_fact(address, queried.named)
         return ForgetReplyV1(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
         )

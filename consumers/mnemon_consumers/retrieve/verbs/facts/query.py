@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -10,7 +11,7 @@ from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.verbs.request_context import get_current_time
+from mnemon_consumers.retrieve.verbs.request_context import forbid_repetition, get_current_time
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
 from mnemon_infra.broker.service import Refusal
@@ -47,6 +48,19 @@ def refuse_unknown_fact(fact_id: str) -> NoReturn:
         Refusal: always.
     """
     raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
+
+
+def forbid_repeated_query(change: str, fact: FactRecord) -> AbstractContextManager[None]:
+    """Return `forbid_repetition` for a change of the fact that a query named.
+
+    Args:
+        change: the change: `removal`.
+        fact: the fact.
+    """
+    return forbid_repetition(
+        f"the {change} of the fact {fact.id!r}",
+        "repeat the request with this id, because the query may name another fact now",
+    )
 
 
 class FactQuery:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, refuse_unknown_fact
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, forbid_repeated_query, refuse_unknown_fact
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
@@ -118,13 +118,16 @@ class FactVerbs:
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
         owner = address.owner
         await self._query.load_lexicon()
-        # The choice happens under the lock, so that no fact is rewritten before its change.
-        async with hold_lock(self._database, *owner):
-            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
+        # The stack is outside the lock, because the end of the lock's transaction may fail, too.
+        with ExitStack() as stack:
+            # The choice happens under the lock, so that no fact is rewritten before its change.
+            async with hold_lock(self._database, *owner):
+                queried = await self._query.choose_fact(owner, query, await self._log.read_end())
+                if queried.named is not None:
+                    stack.enter_context(forbid_repeated_query("change", queried.named))
+                    position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
             if queried.named is not None:
-                position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
-        if queried.named is not None:
-            return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
+                return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
         return UpdateReplyV2(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
         )

@@ -8,6 +8,7 @@ import pytest
 
 from mnemon_consumers.domain.alignment.query import choose_fact
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
+from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import query as fact_query
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
@@ -16,6 +17,7 @@ from mnemon_infra.database.locks import hold_lock
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids
 from tests.integration.mnemon.rebuild.test_redecide import waits_for_lock
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
+from tests.support.log.unconfirmed_events import store_without_confirmation
 from tests.support.stock_client import Stock, indexed
 
 
@@ -60,6 +62,21 @@ async def test_undecided_forget_by_query_names_the_fact_for_its_repetition(
     assert "the removal of the fact 'ar_000' was not confirmed" in undecided["message"]
     repeated = await stock.ask("forget", id="ar_000")
     assert repeated["error"]["code"] == "not_found"
+    assert await ids(stock) == ["ar_001"]
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_unconfirmed_forget_by_query_names_the_fact_for_its_repetition(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+    await indexed(stock, await keep(stock, "u1", ("Allergic to nuts", "Allergic to nuts and shellfish")))
+    async with store_without_confirmation(stock.connection):
+        unconfirmed = (await stock.ask("forget", query="allergic to nuts"))["error"]
+
+    assert (unconfirmed["code"], unconfirmed["retryable"]) == ("unavailable", False)
+    assert "the removal of the fact 'ar_000' was not confirmed" in unconfirmed["message"]
+    assert code(await stock.ask("forget", id="ar_000")) == "not_found"
     assert await ids(stock) == ["ar_001"]
 
 

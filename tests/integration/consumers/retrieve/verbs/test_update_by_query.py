@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_contracts.streams import LOG
+from mnemon_infra.database.engine import DatabaseUnavailable
 from tests.integration.consumers.retrieve.verbs.test_forget_by_query import keep
 from tests.integration.consumers.retrieve.verbs.test_tools import code
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
+from tests.support.log.unconfirmed_events import store_without_confirmation
 from tests.support.stock_client import Stock, indexed
 
 
@@ -73,6 +77,56 @@ async def test_update_by_query_checks_the_new_text(stock: Stock) -> None:
     assert [version["text"] for version in reply["versions"]] == ["Keeps bees"]
     assert code(await update(stock, query="keeps bees", text="Keeps seven cows")) in {"not_found", None}
     assert (await stock.ask("get", id="ar_001"))["fact"]["text"] == "Keeps three goats"
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_unconfirmed_update_by_query_names_the_fact_for_its_repetition(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+    await indexed(stock, await keep(stock, "u1", ("Keeps bees", "Keeps bees and goats")))
+    async with store_without_confirmation(stock.connection):
+        unconfirmed = (await update(stock, query="keeps bees", text="Sold the hives"))["error"]
+
+    assert (unconfirmed["code"], unconfirmed["retryable"]) == ("unavailable", False), "it may mean ar_001 now"
+    assert "the change of the fact 'ar_000' was not confirmed" in unconfirmed["message"]
+    assert "repeat the request with this id" in unconfirmed["message"]
+    repeated = await update(stock, id="ar_000", text="Sold the hives")
+    assert repeated["fact"]["text"] == "Sold the hives"
+    assert await updated_events(stock) == 1
+    assert (await stock.ask("get", id="ar_001"))["fact"]["text"] == "Keeps bees and goats"
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_update_by_query_without_its_reply_names_the_fact(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise DatabaseUnavailable("the connection was lost")
+
+    await indexed(stock, await keep(stock, "u1", ("Keeps bees", "Keeps bees and goats")))
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "load_fact_history", fail)
+        failed = (await update(stock, query="keeps bees", text="Sold the hives"))["error"]
+
+    assert (failed["code"], failed["retryable"]) == ("unavailable", False)
+    assert "the change of the fact 'ar_000' was not confirmed" in failed["message"]
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_failed_choice_of_a_fact_is_retryable(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any) -> None:
+        raise DatabaseUnavailable("the connection was lost")
+
+    await indexed(stock, await keep(stock, "u1", ("Keeps bees",)))
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "load_facts", fail)
+        failed = [
+            await update(stock, query="keeps bees", text="Sold the hives"),
+            await stock.ask("forget", query="keeps bees"),
+        ]
+
+    assert [each["error"]["retryable"] for each in failed] == [True, True], "nothing was changed"
 
 
 @pytest.mark.usefixtures("mnemon")
