@@ -1,7 +1,7 @@
 """`read` and `update`: return and change the facts of a user."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -35,7 +35,7 @@ from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.port import Collection, VectorsUnavailable
+from mnemon_infra.vectors.port import Collection, Point, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 EMBEDDING_TIMEOUT: Final = 1.0
@@ -142,11 +142,11 @@ class FactVerbs:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        # The vector is written before the event, so that a request with the event's position finds the new
-        # words.
         event_id = str(uuid4())
-        await self._write_point(owner, stored.id, event_id, fact.text)
+        new = await self._build_points(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
+        # The point follows the event: `index` repairs the point of an event, but not one without an event.
+        await self._write_points(new)
         await self._projection.project_event(owner, position)
         return position
 
@@ -173,16 +173,21 @@ class FactVerbs:
         if problem := find_conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)
 
-    async def _write_point(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
-        if self._vector_index is None:
-            return
-        with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
-            async with asyncio.timeout(EMBEDDING_TIMEOUT):
-                new = await build_points(
-                    self._vector_index, [build_fact_item(owner, fact_id, event_id, text)]
-                )
-            async with self._vector_index.gate.enter():
-                await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
+    async def _build_points(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
+        """Return the one point of a fact, or no point if its text cannot be embedded in time."""
+        if self._vector_index is not None:
+            with suppress(EmbeddingUnavailable, TimeoutError):
+                async with asyncio.timeout(EMBEDDING_TIMEOUT):
+                    return await build_points(
+                        self._vector_index, [build_fact_item(owner, fact_id, event_id, text)]
+                    )
+        return ()
+
+    async def _write_points(self, points: Sequence[Point]) -> None:
+        if self._vector_index is not None and points:
+            with suppress(VectorsUnavailable):
+                async with self._vector_index.gate.enter():
+                    await self._vector_index.vectors.upsert(Collection.MEMORIES, points)
 
 
 def _build_fact(fact: FactRecord) -> Fact:

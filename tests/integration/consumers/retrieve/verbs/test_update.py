@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
+from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import read_and_update
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import write_settings
@@ -24,8 +26,9 @@ from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
+from tests.support.log.unconfirmed_events import refuse_events, store_without_confirmation
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, indexed
 
 
 class Stuck(PresetEmbedder):
@@ -83,6 +86,30 @@ async def test_an_updated_fact_is_found_by_its_new_words_at_once(unindexed: Unin
     assert await unindexed.found("violin") == []
     again = await unindexed.stock.ask("save", text="Anna breeds alpacas")
     assert (again["decision"], again["id"]) == ("confirmed", saved["id"])
+
+
+async def test_refused_update_leaves_the_former_words_searchable(unindexed: Unindexed) -> None:
+    saved = await unindexed.stock.ask("save", text="Anna plays the violin")
+    async with refuse_events(unindexed.stock.connection):
+        refused = await unindexed.stock.ask("update", id=saved["id"], text="Anna breeds alpacas")
+    assert refused["error"]["code"] == "unavailable"
+    assert await unindexed.found("violin") == [saved["id"]]
+    assert await unindexed.found("alpacas") == []
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_unconfirmed_update_is_found_by_its_new_words_once_it_is_indexed(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+    saved = await stock.ask("save", text="Anna plays the violin")
+    async with store_without_confirmation(stock.connection):
+        unconfirmed = await stock.ask("update", id=saved["id"], text="Anna breeds alpacas")
+    assert unconfirmed["error"]["retryable"]
+    await indexed(stock, await read_log_end(stock.connection.jetstream()))
+    (hit,) = (await stock.ask("search", query="alpacas"))["hits"]
+    assert (hit["id"], hit["text"]) == (saved["id"], "Anna breeds alpacas")
+    assert (await stock.ask("search", query="violin"))["hits"] == []
 
 
 async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
