@@ -38,8 +38,18 @@ _LIGHT_WORDS: Final = frozenset(
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
 _CLAUSE_END: Final = re.compile(r"[,;.!?]|\b(?:and|и)\b")
-_NEGATIONS: Final = frozenset(("not", "no", "never", "не", "нет", "никогда"))
-"""Words that deny; their place in a clause counts."""
+_ORDERED: Final = """
+not no never neither nor не ни нет никогда
+about above across after against along around at before behind below beneath beside between beyond by down
+during for from in inside into near of off on onto out outside over past per since than through till to
+toward towards under until up upon via with within without
+"""
+_ORDERED_WORDS: Final = frozenset(_ORDERED.split())
+"""Negations, and English prepositions. Like Russian prepositions, which the dictionary knows, each counts
+together with the word that follows it."""
+
+_VERB_FORMS: Final = frozenset(("past", "1per", "2per", "3per", "plur"))
+"""OpenCorpora's grammemes of tense, person and number; verbs that differ in them say something else."""
 
 
 class WordingFeatures(NamedTuple):
@@ -47,18 +57,20 @@ class WordingFeatures(NamedTuple):
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
-        past_terms: the terms of words in the past tense; stemming gives "loved" the term of "love".
+        verb_forms: the terms of verbs with their tense, and for Russian verbs person and number; stemming
+            gives "loved" the term of "love", and "учит" the term of "учу".
         numbers: the numbers, in order.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
         is_question: whether the text has a question mark.
-        clauses: the clauses between commas and "and", sorted; each has its terms and negations in order:
-            "tea, not coffee" differs from "coffee, not tea", and "from Rome to Paris" from "from Paris to
-            Rome". Numbers and times do not count here.
+        clauses: the clauses between commas and "and", sorted. Each has its terms in order, each term after
+            its negations and prepositions: "tea, not coffee" differs from "coffee, not tea", and "from Rome
+            to Paris" from "to Rome from Paris". The numbers and times of a clause stand at its end, because
+            "yesterday" may stand anywhere in it.
     """
 
     words: frozenset[str]
-    past_terms: frozenset[int]
+    verb_forms: frozenset[tuple[int, str]]
     numbers: tuple[str, ...]
     symbols: frozenset[str]
     name_words: frozenset[str]
@@ -101,9 +113,9 @@ def says_same(text: str, other: str) -> bool:
 
     They say the same if they have the same words in the same order, whatever the punctuation (except question
     marks). They also do if they differ only in letter case, white space, contractions, `_LIGHT_WORDS` that
-    BM25 does not weigh, the order of their clauses, the place of a time, punctuation that ends no clause, and
-    endings that stemming removes (except those of the past tense). A text longer than `LOOKED_AT` characters
-    says the same only as an exact copy of it.
+    BM25 does not weigh, the order of their clauses, the place of a time in its clause, punctuation that ends
+    no clause, and endings that stemming removes (except those of `_VERB_FORMS`). A text longer than
+    `LOOKED_AT` characters says the same only as an exact copy of it.
     """
     if text == other:
         return True
@@ -128,30 +140,59 @@ def _describe_wording(text: str) -> WordingFeatures:
     return WordingFeatures(
         frozenset(each for each in words if not bm25.weigh_document(each).indices),
         frozenset(
-            term for each in words if _is_past_tense(each) for term in bm25.weigh_document(each).indices
+            (term, form)
+            for each in words
+            for form in _list_verb_forms(each)
+            for term in bm25.weigh_document(each).indices
         ),
         tuple(_NUMBER.findall(plain)),
         frozenset(filter(_is_symbol, plain)),
         properties.name_words,
         properties.is_question,
-        tuple(sorted(filter(None, map(_order_terms, _CLAUSE_END.split(plain))), key=str)),
+        tuple(sorted(_list_clauses(plain), key=str)),
     )
 
 
-def _order_terms(clause: str) -> tuple[int | str, ...]:
-    """Return the terms and negations of a clause in order, without numbers and times."""
+def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
+    """Return the clauses of a text; one with times only, as in "Yesterday, I slept", joins the next one."""
+    clauses: list[tuple[int | str, ...]] = []
+    times: list[str] = []
+    for clause in _CLAUSE_END.split(text):
+        ordered, own_times = _order_terms(clause)
+        times += own_times
+        if ordered:
+            clauses.append((*ordered, *times))
+            times = []
+    if times:
+        last = clauses.pop() if clauses else ()
+        clauses.append((*last, *times))
+    return clauses
+
+
+def _order_terms(clause: str) -> tuple[list[int | str], list[str]]:
+    """Return the terms of a clause in order, and its numbers and times, each after its `_ORDERED_WORDS`."""
     ordered: list[int | str] = []
+    times: list[str] = []
+    preceding: list[str] = []
     for word in _TOKEN.findall(clause):
-        if word in _NEGATIONS:
-            ordered.append(word)
-        elif word not in TIMES and not word[0].isdigit():
-            ordered += sorted(bm25.weigh_document(word).indices)
-    return tuple(ordered)
+        if word in _ORDERED_WORDS or "PREP" in list_grammemes(word):
+            preceding.append(word)
+        elif word in TIMES or word[0].isdigit():
+            times += [*preceding, word]
+            preceding = []
+        elif terms := sorted(bm25.weigh_document(word).indices):
+            ordered += [*preceding, *terms]
+            preceding = []
+    return ordered + preceding, times
 
 
-def _is_past_tense(word: str) -> bool:
-    """Return whether a lower-case word is a Russian past tense, or ends like a regular English one."""
-    return "past" in list_grammemes(word) or (word.endswith("ed") and stem_word(word) != word)
+def _list_verb_forms(word: str) -> frozenset[str]:
+    """Return the `_VERB_FORMS` of a lower-case word; of English verbs, only the regular past tense."""
+    grammemes = list_grammemes(word)
+    if "VERB" in grammemes:
+        return grammemes & _VERB_FORMS
+    is_past = "past" in grammemes or (word.endswith("ed") and stem_word(word) != word)
+    return frozenset(("past",)) if is_past else frozenset()
 
 
 def _simplify_text(text: str) -> str:
