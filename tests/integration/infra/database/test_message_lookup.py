@@ -65,10 +65,9 @@ async def test_only_the_first_hits_have_surroundings(database: Database) -> None
 
 async def read_period(database: Database, start: int, end: int, limit: int, user: str = "anna") -> list[int]:
     """The log positions of messages that were sent from one second up to another."""
-    moments = (datetime.fromtimestamp(1.8e9 + each, UTC) for each in (start, end))
-    (found,) = await database.run_query(
-        load_messages_of_periods([PeriodLookup("acme", user, *moments, limit)])
-    )
+    sent_from, sent_before = (datetime.fromtimestamp(1.8e9 + each, UTC) for each in (start, end))
+    wanted = PeriodLookup("acme", user, sent_from, sent_before, limit)
+    (found,) = await database.run_query(load_messages_of_periods([wanted]))
     return [each.seq for each in found]
 
 
