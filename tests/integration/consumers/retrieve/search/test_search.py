@@ -295,6 +295,20 @@ async def test_fact_is_found_by_another_form_of_a_name(stock: Stock, mnemon_with
     assert "robert" in await found(stock, "What about Bob?", scope=["memories"])
 
 
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [("Where do I live?", "Moved to Leeds"), ("Где я живу?", "Переехал в Казань")],
+)
+async def test_home_is_found_by_a_move(
+    stock: Stock, mnemon_with_vectors: Deployment, query: str, fact: str
+) -> None:
+    for number in range(40):
+        await saved(stock, f"f{number}", f"Likes book {number}, читает книгу {number}")
+    await indexed(stock, await saved(stock, "home", fact))
+
+    assert await found(stock, query, scope=["memories"]) == ["home"]
+
+
 async def test_a_question_about_a_period_finds_its_messages(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
