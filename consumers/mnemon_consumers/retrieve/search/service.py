@@ -41,6 +41,7 @@ from mnemon_consumers.retrieve.search.levels import (
     resolve_parts,
 )
 from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
+from mnemon_consumers.retrieve.search.messages.message_features import measure_content
 from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages, score_messages
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
@@ -100,8 +101,6 @@ LONGEST_PERIOD: Final = timedelta(days=100)
 
 PERIOD_RELEVANCE: Final = 0.5
 """Relevance of the best message of a period, for a query about all that happened in the period."""
-
-_FOUND_BY_TIME: Final = FusedCandidate({}, 1.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class RankedHit(NamedTuple):
@@ -494,7 +493,11 @@ class Search:
                 for each in periods
             )
         )
-        return {each.event_id: _FOUND_BY_TIME for some in loaded for each in some.value}
+        return {
+            each.event_id: FusedCandidate({}, 1.0, measure_content(each), 0.0, 0.0, 0.0)
+            for some in loaded
+            for each in some.value
+        }
 
     async def _match_tokens(
         self, question: MemorySearch, messages: Sequence[VisibleMessage]

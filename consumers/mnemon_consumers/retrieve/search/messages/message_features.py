@@ -28,12 +28,16 @@ REACH: Final = 4
 SESSION_HITS: Final = 5
 """Number of best messages of a session that make up its score; each counts half as much as the one before."""
 
+TELLING_LENGTH: Final = 200
+"""Number of characters from which a longer message tells no more by itself."""
+
 
 class MessageFeatures(NamedTuple):
     """Features of one message; a feature that does not apply is 0.
 
     Attributes:
-        terms: score by words, relative to the other candidates, 0 to 1.
+        terms: score by words, relative to the other candidates, 0 to 1; for a candidate that was found by its
+            time, how much it tells by itself.
         term_rank: 1 for the message with the highest score by words, 1/2 for the second, 1/3 for the third,
             and so on.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
@@ -171,6 +175,19 @@ def extract_features(
     }
     rows = zip(*(columns[name] for name in MessageFeatures._fields), strict=True)
     return list(zip(near_or_found, map(MessageFeatures._make, rows), strict=True))
+
+
+def measure_content(message: VisibleMessage) -> float:
+    """Return how much a message tells by itself, 0 to 1: more if it is long, half if it only asks something.
+
+    Messages of an assistant count half, too.
+    """
+    share = min(1.0, math.log1p(len(message.content)) / math.log1p(TELLING_LENGTH))
+    return (
+        share
+        * (0.5 if describe_text(message.content).is_question else 1.0)
+        * (0.5 if is_assistant(message) else 1.0)
+    )
 
 
 def is_assistant(message: VisibleMessage) -> bool:

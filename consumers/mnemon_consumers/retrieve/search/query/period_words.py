@@ -73,9 +73,11 @@ class WordKind(StrEnum):
     ON = "P"
     OF = "f"
     FROM = "F"
+    """`from`, and with the value 1 «с», which means a period up to now if no end follows."""
     TO = "T"
     UNTIL = "U"
     DURING = "X"
+    """`during`, and with the value 1 `since`."""
     BETWEEN = "b"
     AND = "k"
     EVERY = "v"
@@ -301,10 +303,12 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         "on at over within в во на за о об про к ко после около",
     ),
     **_map_words(_KIND.OF, 0, "of"),
-    **_map_words(_KIND.FROM, 0, "from с со от"),
+    **_map_words(_KIND.FROM, 0, "from от"),
+    **_map_words(_KIND.FROM, 1, "с со"),
     **_map_words(_KIND.TO, 0, "to"),
     **_map_words(_KIND.UNTIL, 0, "until till through по до"),
-    **_map_words(_KIND.DURING, 0, "by during since throughout"),
+    **_map_words(_KIND.DURING, 0, "by during throughout"),
+    **_map_words(_KIND.DURING, 1, "since"),
     **_map_words(_KIND.BETWEEN, 0, "between между"),
     **_map_words(_KIND.AND, 0, "and и"),
     **_map_words(

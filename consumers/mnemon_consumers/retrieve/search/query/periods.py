@@ -105,10 +105,11 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     roles = "".join(word.kind for word in words)
     if _ROLES_OF_DATES.search(roles) is None:
         return ()
-    found = _join_phrases(_find_phrases(_DateSentence(words, roles, now)), roles)
+    sentence = _DateSentence(words, roles, now)
+    found = _join_phrases(_find_phrases(sentence), roles)
     periods: list[QueryPeriod] = []
     for each in found:
-        for dates in each.ranges:
+        for dates in _extend_to_today(each, sentence):
             start, end = (datetime.combine(day, time(), now.tzinfo) for day in (dates.first, dates.after))
             periods.append(QueryPeriod(start, end, dates.is_yearly))
     return tuple(dict.fromkeys(periods))
@@ -750,6 +751,22 @@ def _join_phrases(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
                     continue
         joined.append(phrase)
     return joined
+
+
+def _extend_to_today(phrase: _Phrase, sentence: _DateSentence) -> tuple[_DateRange, ...]:
+    """Return the ranges of a phrase; after "since" or «с», a range of one unit lasts until today."""
+    before = phrase.start - 1
+    if before >= 0 and sentence.words[before].kind is WordKind.THE:
+        before -= 1
+    word = sentence.words[before] if before >= 0 else None
+    is_open = word is not None and word.kind in (WordKind.DURING, WordKind.FROM) and word.value == 1
+    if not is_open or len(phrase.ranges) != 1 or phrase.ranges[0].unit == "other":
+        return phrase.ranges
+    (dates,) = phrase.ranges
+    if dates.is_yearly and dates.first > sentence.today:
+        dates = _set_year(dates, dates.first.year - 1)
+    after = max(dates.after, sentence.today + timedelta(days=1))
+    return (_DateRange(dates.first, after),) if dates.first <= sentence.today else phrase.ranges
 
 
 def _share_year(one: _Phrase, other: _Phrase) -> _Phrase:

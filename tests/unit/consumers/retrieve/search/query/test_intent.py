@@ -35,7 +35,7 @@ def build_periods(*days: tuple[int | None, int, int | None]) -> list[QueryPeriod
         ("Who came on the 3rd of may?", [(3, 5, None)]),
         ("What did she buy in May 2023?", [(None, 5, 2023)]),
         ("what did she buy in march", [(None, 3, None)]),
-        ("Since May, or since 2 June?", [(None, 5, None), (2, 6, None)]),
+        ("In May, or on 2 June?", [(None, 5, None), (2, 6, None)]),
         ("What may Anna like? They march on.", []),
         ("May I ask something?", []),
         ("Что было 8 мая 2023 года?", [(8, 5, 2023)]),
