@@ -125,11 +125,10 @@ def is_empty(value: tuple[object, ...]) -> bool:
     return not value
 
 
-_UNION_BRANCH: Final = re.compile(r"function-[a-z]+\[.*\]")
-"""Last part of the path in pydantic's error, if a field allows several types and the value has another."""
-
-_UNION_TAG: Final = re.compile(r"<.*>")
-"""Part of the path in pydantic's error that is the tag of a member of a union, as `Tag("<message>")` is."""
+_UNION_LABEL: Final = re.compile(
+    r"<.*>|[a-z-]+\[.*\]|(?:constrained-)?(?:bool|dict|float|int|list|str)|NoneType", re.DOTALL
+)
+"""Part of the path in pydantic's error that names a member of a union, not a field: a type, or a tag."""
 
 
 def describe_problem(error: ErrorDetails) -> str:
@@ -151,17 +150,22 @@ def _build_invalid_body(error: ValidationError, declared: Container[str] | None 
             `metadata`, are content, too: the path in the error ends at the object.
     """
     errors = error.errors(include_url=False, include_context=False, include_input=False)
-    first = errors[0]
-    path = tuple(part for part in first["loc"] if not _UNION_TAG.fullmatch(str(part)))
-    problem = describe_problem(first)
-    if path and _UNION_BRANCH.fullmatch(str(path[-1])):
-        path = path[:-1]
-        problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
+    path = _find_path(errors[0])
+    # A value that no member of a union accepts has an error for each member.
+    problem = ", or ".join(describe_problem(each) for each in errors if _find_path(each) == path)
     if declared is not None:
         path = tuple(takewhile(lambda part: isinstance(part, int) or part in declared, path))
+    if path and isinstance(path[-1], int):
+        problem = f"{problem} (index {path[-1]})"
+        path = path[:-1]
     named = ".".join(str(part) for part in path) or "body"
     field = named if named.isprintable() else ascii(named)[1:-1]
     return InvalidBody(field, problem)
+
+
+def _find_path(error: ErrorDetails) -> tuple[int | str, ...]:
+    """Return the fields, keys and indexes that lead to an invalid value, without the members of unions."""
+    return tuple(part for part in error["loc"] if not _UNION_LABEL.fullmatch(str(part)))
 
 
 def _check_storable(text: str) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import MessageV1, Role, StartedV1
@@ -39,7 +40,8 @@ class _Sample(BaseModel):
     conversation: dict[str, Any]
 
 
-_SAMPLES = TypeAdapter(_Sample | list[_Sample])
+# Validate these as JSON: for a Python value, an error of pydantic names the class.
+_SAMPLES = TypeAdapter(list[_Sample])
 _TURNS = TypeAdapter(list[_Turn])
 
 
@@ -74,11 +76,12 @@ def read_conversations(
         NotLocomo: the text is not a LoCoMo file, or a turn cannot be a message.
     """
     try:
-        samples = _SAMPLES.validate_json(text)
+        content = from_json(text)
+        samples = _SAMPLES.validate_json(to_json(content if isinstance(content, list) else [content]))
     except ValidationError as error:
-        raise NotLocomo(_describe_error(error)) from error
-    if isinstance(samples, _Sample):
-        samples = [samples]
+        raise NotLocomo(_describe_error("sample", error)) from error
+    except ValueError as error:
+        raise NotLocomo(f"the file: is not JSON: {error}") from error
     return [
         _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
     ]
@@ -124,9 +127,9 @@ def _iterate_sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datet
     for number in numbers:
         key = f"session_{number}"
         try:
-            turns = _TURNS.validate_python(conversation[key])
+            turns = _TURNS.validate_json(to_json(conversation[key]))
         except ValidationError as error:
-            raise NotLocomo(f"{key}.{_describe_error(error)}") from error
+            raise NotLocomo(f"{key}: {_describe_error('turn', error)}") from error
         if turns:
             yield number, _parse_time(f"{key}_date_time", conversation[f"{key}_date_time"]), turns
 
@@ -138,6 +141,8 @@ def _parse_time(field: str, text: object) -> datetime:
         raise NotLocomo(f"{field}: {text!r} is not a time such as '1:56 pm on 8 May, 2023'") from error
 
 
-def _describe_error(error: ValidationError) -> str:
+def _describe_error(kind: str, error: ValidationError) -> str:
+    """Describe the first problem of a list: the number of the item from 1, its field, and what is wrong."""
     details = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in details['loc']) or 'the file'}: {details['msg']}"
+    where = [f"{kind} {part + 1}" if isinstance(part, int) else part for part in details["loc"]]
+    return ": ".join([*where, details["msg"]])

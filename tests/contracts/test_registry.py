@@ -98,5 +98,5 @@ def test_a_search_of_version_1_is_one_of_version_2() -> None:
     old = SearchV1.parse(b'{"query": "tea", "scope": ["messages"], "min_seq": 7, "conversation": "c"}')
     assert old.upcast() == SearchV2(query="tea", scope=("messages",), min_seq=7)
     assert old.upcast().model_fields_set == {"query", "scope", "min_seq"}
-    with pytest.raises(InvalidBody, match=r"scope\.0"):
+    with pytest.raises(InvalidBody, match=r"^scope: .* \(index 0\)$"):
         SearchV1.parse(b'{"query": "tea", "scope": ["summaries"]}')

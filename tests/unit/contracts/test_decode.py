@@ -16,6 +16,7 @@ from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import parse_subject
 from mnemon_contracts.verbs.ask import HistoryV1
+from mnemon_contracts.verbs.tools import SaveV1, SearchV2
 
 MESSAGE = parse_subject("chat.acme.u42.-.message.v1")
 
@@ -190,6 +191,33 @@ def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"scope": ["dreams"]}, r"scope: Input should be 'memories', .* or 'long' \(index 0\)"),
+        ({"preceding": ["Hi", 3]}, r"preceding: Input should be a valid string \(index 1\)"),
+        (
+            {"as_of": "then"},
+            "as_of: Input should be a valid datetime, or Input should be a valid integer, .*",
+        ),
+    ],
+)
+def test_an_item_of_a_list_is_named_by_its_field(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        SearchV2.create_strict(query="tea", **fields)
+    assert re.fullmatch(problem, str(refused.value))
+
+
+def test_importance_that_is_neither_word_nor_number_is_named_without_types() -> None:
+    with pytest.raises(InvalidBody) as refused:
+        SaveV1.create_strict(text="Likes tea", importance="huge")
+    assert refused.value.field == "importance"
+    assert re.fullmatch(
+        "Input should be a valid integer, .*, or Input should be 'high', 'normal' or 'low'",
+        refused.value.problem,
+    )
+
+
 def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> None:
     bodies = [b'{"role":"user","content":"","sent_at":"2026-11-21T10:00:00"}']
     bodies.append(b'{"role":"user","content":"","sent_at":"2026-11-21T13:00:00+03:00"}')
@@ -212,7 +240,11 @@ def test_null_within_a_bots_own_json_is_kept() -> None:
             "tool_calls.0.args: Extra",
         ),
         ({"role": "user", "content": "\ud800"}, "content: contains a lone surrogate"),
-        ({"role": "user", "content": "", "metadata": {"a": float("inf")}}, "metadata.*: .*number"),
+        ({"role": "user", "content": "", "metadata": {"a": float("inf")}}, "^metadata.a: .*number"),
+        (
+            {"role": "user", "content": "", "metadata": {"a": {"b": [1, float("nan")]}}},
+            "^metadata.a.b: .*number .index 1.$",
+        ),
     ],
 )
 def test_a_bot_is_told_at_once_what_it_does_wrong(fields: dict[str, Any], problem: str) -> None:

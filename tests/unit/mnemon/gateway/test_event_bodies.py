@@ -17,8 +17,8 @@ MESSAGE = {"user": "anna", "message": {"role": "user", "content": "hello"}}
         ({"user": "anna", "started": {"id": "\0"}}, "events.1.started.id", "U+0000"),
         ({"user": "anna", "cleared": {"id": 1}}, "events.1.cleared.id", "valid string"),
         ({"cleared": {}}, "events.1.user", "Field required"),
-        ({"user": "anna"}, "events.1", "must have one of `message`, `started` and `cleared`"),
-        ("said", "events.1", "must have one of `message`, `started` and `cleared`"),
+        ({"user": "anna"}, "events", "must have one of `message`, `started` and `cleared` (index 1)"),
+        ("said", "events", "must have one of `message`, `started` and `cleared` (index 1)"),
         (MESSAGE | {"started": {}}, "events.1.started", "not permitted"),
     ],
 )

@@ -146,7 +146,7 @@ async def test_search_version_1_is_unchanged(stock: Stock, mnemon_with_short_win
     for level in ("summaries", "short", "medium", "long"):
         refused = await ask(stock, "search", 1, query="walrus", scope=[level])
         assert refused["error"]["code"] == "bad_request"
-        assert refused["error"]["message"].startswith("scope.0: ")
+        assert refused["error"]["message"].startswith("scope: ")
     warned = await ask(stock, "search", 1, query="walrus", conversation="c")
     assert "no field 'conversation'" in warned["warnings"][0]
 
