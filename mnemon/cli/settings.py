@@ -171,6 +171,8 @@ def rollback(
 ) -> None:
     """Restore the settings of a former revision, as a new revision.
 
+    Exits with code 1 if there is no such revision.
+
     Example: `mnemon settings rollback 7 --data ./memory`
     """
     _perform_connected(lambda connection: _roll_back(connection, revision, tenant, as_json), data)
@@ -198,9 +200,9 @@ async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> 
             await command(connection)
     except InvalidBody as error:
         refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get")
-    except (InvalidId, NoSuchRevision) as error:
+    except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
-    except SettingsContended as error:
+    except (NoSuchRevision, SettingsContended) as error:
         refuse(ExitCode.NEGATIVE_RESULT, str(error))
     return ExitCode.DONE
 

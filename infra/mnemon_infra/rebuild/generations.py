@@ -48,6 +48,10 @@ class RebuildBlocked(Exception):
         self.next_step = next_step
 
 
+class NoSuchGeneration(RebuildBlocked):
+    """No generation has the given name."""
+
+
 class Site(NamedTuple):
     """Connections of a rebuild. `database` is the live generation."""
 

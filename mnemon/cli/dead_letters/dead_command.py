@@ -107,7 +107,7 @@ def list_(
 def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show one dead letter in full: its origin, its text and the next step.
 
-    Exits with code 2 if no dead letter has the id.
+    Exits with code 1 if no dead letter has the id.
 
     Example: `mnemon dead show 17`
     """
@@ -132,8 +132,8 @@ def redrive(
     be handled becomes a dead letter again. A trigger is published again too. For a window that `extract`
     gave up, `extract` asks a model once more.
 
-    Exits with code 1 if a dead letter cannot be redriven or you do not confirm, 2 if no dead letter has a
-    given id or there is no terminal on which to confirm.
+    Exits with code 1 if no dead letter has a given id, a dead letter cannot be redriven, or you do not
+    confirm; 2 if there is no terminal on which to confirm.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -157,7 +157,7 @@ def drop(
     Only the dead letter is deleted if the database has a row of the event, for example since a newer version
     rebuilt all rows; if events of this name have no rows; or if another consumer could not handle the event.
 
-    Exits with code 1 if you do not confirm, 2 if no dead letter has a given id, or if there is no terminal on
+    Exits with code 1 if no dead letter has a given id, or you do not confirm; 2 if there is no terminal on
     which to confirm.
 
     Example: `mnemon dead drop 17 18`
@@ -225,7 +225,7 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
     found = await read_letter(connection, letter_id)
     if found is None:
         refuse(
-            ExitCode.USAGE_ERROR,
+            ExitCode.NEGATIVE_RESULT,
             f"there is no dead letter {letter_id}",
             "List the dead letters: mnemon dead list",
         )

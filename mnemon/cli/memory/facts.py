@@ -141,6 +141,9 @@ def search(
 ) -> None:
     """Search a user's memory for a query, best hits first.
 
+    Exits with code 1 if nothing is found, or with code 3 if nothing is found and a scope could not be
+    searched.
+
     Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
     """
     wanted: dict[str, Any] = {
@@ -341,7 +344,9 @@ def _conclude_search(reply: "SearchReplyV2") -> ExitCode:
     for part, effect in _MISSING_MODELS.items():
         if part in reply.degraded:
             typer.secho(effect, fg="red", err=True)
-    return ExitCode.DONE
+    if reply.hits:
+        return ExitCode.DONE
+    return ExitCode.UNAVAILABLE if scopes else ExitCode.NEGATIVE_RESULT
 
 
 def _show_change(reply: "UpdateReplyV2") -> None:

@@ -345,7 +345,8 @@ async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCo
     """Remove a generation that is not live.
 
     Raises:
-        RebuildBlocked: another process rebuilds, no generation has this name, or the generation is live.
+        NoSuchGeneration: no generation has this name.
+        RebuildBlocked: another process rebuilds, or the generation is live.
     """
     from mnemon.operations.rebuild.listing import remove_generation
 

@@ -98,7 +98,7 @@ def rebuild(
     rebuild continues when the command runs again. The former generation stays until `--drop before`. With
     --data, the command also works on a stopped stack.
 
-    Exits with code 1 if `--verify` finds a difference.
+    Exits with code 1 if `--verify` finds a difference, or no generation has the name of `--drop`.
 
     Example: `mnemon rebuild --verify --data ./memory`
     """
@@ -140,10 +140,12 @@ def _perform_action(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
 
 async def _run_action(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
     from mnemon_infra.generation_names import NameTooLong
-    from mnemon_infra.rebuild.generations import RebuildBlocked
+    from mnemon_infra.rebuild.generations import NoSuchGeneration, RebuildBlocked
 
     try:
         return await work
+    except NoSuchGeneration as error:
+        refuse(ExitCode.NEGATIVE_RESULT, str(error), error.next_step)
     except RebuildBlocked as error:
         refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
     except NameTooLong as error:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.generation_repository import Generation
-from mnemon_infra.rebuild.generations import RebuildBlocked, Site
+from mnemon_infra.rebuild.generations import NoSuchGeneration, RebuildBlocked, Site
 from mnemon_infra.vectors.generations import drop_generation, locate_generation, measure_bytes
 
 
@@ -50,18 +50,16 @@ async def remove_generation(place: Site, name: str) -> str:
         The whole name.
 
     Raises:
-        RebuildBlocked: no generation has this name, the generation is live, or no rebuild has made the schema
-            of this name.
+        NoSuchGeneration: no generation has this name.
+        RebuildBlocked: the generation is live, or no rebuild has made the schema of this name.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
-    if found is None or found.kind == "live":
-        raise RebuildBlocked(
-            f"the generation {name} is live and cannot be dropped"
-            if found
-            else f"there is no generation {name!r}",
-            "List the generations: mnemon rebuild --list",
-        )
+    next_step = "List the generations: mnemon rebuild --list"
+    if found is None:
+        raise NoSuchGeneration(f"there is no generation {name!r}", next_step)
+    if found.kind == "live":
+        raise RebuildBlocked(f"the generation {name} is live and cannot be dropped", next_step)
     await drop_generation(locate_generation(place.deployment, found.kind, found.up_to))
     to = locate_generation(place.deployment, "next")
     if found.kind == "former" and not await place.find_generation(to.database_schema):

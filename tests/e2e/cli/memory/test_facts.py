@@ -50,7 +50,7 @@ async def test_command_names_the_parts_it_could_not_search(
 ) -> None:
     async with run_consumers(("persist", "retrieve"), deployment):
         found = await asked(deployment, "search", "nuts", *form)
-    assert found.code == 0
+    assert found.code == 3
     assert found.err == "could not be searched: memories\n"
     if form:
         assert json.loads(found.out)["degraded"] == ["memories"]
@@ -65,6 +65,9 @@ async def test_search_example_finds_the_fact_of_the_save_example(
         for documented in (search.__doc__, MemoryTools.search.__doc__):
             found = await asked(deployment, "search", quoted(documented), "--json")
             assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
+        for form in ((), ("--json",)):
+            missed = await asked(deployment, "search", "sourdough", *form)
+            assert (missed.code, missed.err) == (1, "")
 
 
 @pytest.mark.long

@@ -103,15 +103,16 @@ async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) ->
 async def test_invalid_dead_command_changes_nothing(run: Run, stock: Stock) -> None:
     for _ in range(2):
         await bury_said(stock, "x")
-    for arguments, said in (
-        (("show", "9"), "there is no dead letter 9"),
-        (("drop", "1", "9"), "there is no dead letter 9"),
-        (("drop", "1", "--all"), "ids of dead letters, or --all"),
-        (("drop", "1", "--tenant", "acme"), "ids of dead letters, or --all"),
-        (("redrive", "--all"), "Redrive 2 dead letters?"),
+    for arguments, code, said in (
+        (("show", "9"), 1, "there is no dead letter 9"),
+        (("redrive", "9"), 1, "there is no dead letter 9"),
+        (("drop", "1", "9"), 1, "there is no dead letter 9"),
+        (("drop", "1", "--all"), 2, "ids of dead letters, or --all"),
+        (("drop", "1", "--tenant", "acme"), 2, "ids of dead letters, or --all"),
+        (("redrive", "--all"), 2, "Redrive 2 dead letters?"),
     ):
         refused = await run(*arguments)
-        assert (refused.code, said in refused.err) == (2, True), (arguments, refused)
+        assert (refused.code, said in refused.err) == (code, True), (arguments, refused)
     assert [each.id for each in await kept(stock.connection)] == [1, 2]
 
 

@@ -104,6 +104,7 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
 
     await ended(up, "--until", "700")
     assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}
+    assert "no generation 'until_701'" in await ended(up, "--drop", "until_701", code=1)
     assert f"{up.schema} is live" in await ended(up, "--drop", up.schema, code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
 

@@ -120,7 +120,7 @@ async def test_invalid_use_is_refused(run: Run, arguments: tuple[str, ...], name
 async def test_command_names_the_parts_it_could_not_search(run: Run) -> None:
     found = await run("search", "tea", "--scope", "memories", "--scope", "documents")
     # What the service logs is in its output too: it runs in this process.
-    assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "nothing found")
+    assert (found.exit_code, found.stdout.splitlines()[-1]) == (3, "nothing found")
     assert "memories, documents" in found.stderr
 
 

@@ -1,12 +1,13 @@
-"""Parts of a search that failed, as `mnemon search` names them."""
+"""Parts of a search that failed, as `mnemon search` names them, and its exit code."""
 
 import pytest
 
 from mnemon.cli.memory import facts
 from mnemon.cli.terminal.exit_code import ExitCode
-from mnemon_contracts.verbs.tools import SearchReplyV2
+from mnemon_contracts.verbs.tools import SearchHitV2, SearchReplyV2
 
 BY_WORDS = "searched by words only: the query could not be embedded"
+HIT = SearchHitV2(id="pf_001", scope="memories", text="Likes tea", score=0.5)
 NOT_RERANKED = "hits not reranked: the reranker gave no usable answer"
 
 
@@ -23,5 +24,21 @@ NOT_RERANKED = "hits not reranked: the reranker gave no usable answer"
 def test_each_degraded_part_is_explained(
     degraded: tuple[str, ...], lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert facts._conclude_search(SearchReplyV2(degraded=degraded)) == ExitCode.DONE
+    facts._conclude_search(SearchReplyV2(degraded=degraded))
     assert capsys.readouterr().err.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("hits", "degraded", "ending"),
+    [
+        ((HIT,), (), ExitCode.DONE),
+        ((HIT,), ("messages",), ExitCode.DONE),
+        ((), (), ExitCode.NEGATIVE_RESULT),
+        ((), ("embedding", "reranker"), ExitCode.NEGATIVE_RESULT),
+        ((), ("messages",), ExitCode.UNAVAILABLE),
+    ],
+)
+def test_search_ends_by_its_hits(
+    hits: tuple[SearchHitV2, ...], degraded: tuple[str, ...], ending: ExitCode
+) -> None:
+    assert facts._conclude_search(SearchReplyV2(hits=hits, degraded=degraded)) == ending
