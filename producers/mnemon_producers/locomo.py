@@ -6,6 +6,7 @@ are left out.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -76,7 +77,7 @@ def read_conversations(
         NotLocomo: the text is not a LoCoMo file, or a turn cannot be a message.
     """
     try:
-        content = from_json(text)
+        content = from_json(text.removeprefix(BOM_UTF8) if isinstance(text, bytes) else text)
         samples = _SAMPLES.validate_json(to_json(content if isinstance(content, list) else [content]))
     except ValidationError as error:
         raise NotLocomo(_describe_error("sample", error)) from error

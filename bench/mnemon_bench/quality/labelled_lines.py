@@ -15,7 +15,7 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
         ValueError: the file cannot be read, or a line does not satisfy the model; the class is `invalid`.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}; name another file") from error
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 The prefixes of ijson grow with the square of the depth: a file of nothing but brackets would take all memory.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
@@ -21,10 +22,22 @@ def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
         NotReadable: the file is nested too deeply.
         JSONError, UnicodeDecodeError: the file is not JSON.
     """
-    yield from ijson.parse(_limit_depth(file))
+    yield from ijson.parse(_limit_depth(_MarklessFile(file)))
 
 
-def _limit_depth(file: BinaryIO) -> Iterator[tuple[str, Any]]:
+class _MarklessFile:
+    """A file without the byte order mark that some programs write before UTF-8 text."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._beginning = file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
+
+    def read(self, size: int) -> bytes:
+        beginning, self._beginning = self._beginning[:size], self._beginning[size:]
+        return beginning or self._file.read(size)
+
+
+def _limit_depth(file: _MarklessFile) -> Iterator[tuple[str, Any]]:
     depth = 0
     for event, value in ijson.basic_parse(file, use_float=True):
         if event in ("start_map", "start_array"):

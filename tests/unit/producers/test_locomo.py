@@ -98,6 +98,11 @@ def test_a_list_of_samples_is_read_too() -> None:
     ]
 
 
+def test_locomo_file_may_begin_with_a_byte_order_mark() -> None:
+    [conversation] = read_conversations(json.dumps(TWO_SESSIONS).encode("utf-8-sig"), tenant="acme")
+    assert conversation.turns == 3
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

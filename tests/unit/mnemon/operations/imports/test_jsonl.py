@@ -43,6 +43,10 @@ def test_a_line_is_an_event_of_a_user() -> None:
     assert (found.event, found.number) == (MessageV1.model_validate_json(json.dumps(SAID["body"])), 1)
 
 
+def test_jsonl_export_may_begin_with_a_byte_order_mark() -> None:
+    assert len(read(json.dumps(HEADER).encode("utf-8-sig"), SAID)) == 1
+
+
 def test_a_line_without_an_id_has_always_the_same() -> None:
     line = {**SAID, "body": {"role": "user", "content": "hi"}}
     assert one(line).event.id == one(line).event.id

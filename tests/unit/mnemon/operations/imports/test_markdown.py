@@ -101,6 +101,11 @@ def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
     assert (proposed.id, proposed.text) == (saved.id, saved.fact.text)
 
 
+def test_markdown_file_may_begin_with_a_byte_order_mark() -> None:
+    [found] = read("- Likes tea\n".encode("utf-8-sig"))
+    assert found.event.text == "Likes tea"
+
+
 @pytest.mark.parametrize("text", ["Is learning for an exam", "Is away until Friday", "В отпуске до пятницы"])
 def test_a_working_fact_without_a_date_comes_back_without_one(text: str) -> None:
     [incoming] = read(f"- [id:wk_001] [t:working] [imp:low] {text}\n")

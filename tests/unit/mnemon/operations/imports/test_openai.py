@@ -47,6 +47,11 @@ def test_the_current_branch_is_what_was_said() -> None:
     assert contents(BRANCHED) == [("user", "A question"), ("assistant", "A first answer")]
 
 
+def test_openai_export_may_begin_with_a_byte_order_mark() -> None:
+    text = json.dumps([BRANCHED]).encode("utf-8-sig")
+    assert len(list(read_conversations(io.BytesIO(text), "u1"))) == 2
+
+
 def test_without_a_current_node_it_is_the_one_added_last() -> None:
     assert contents({**BRANCHED, "current_node": None})[-1] == ("assistant", "A second answer")
 

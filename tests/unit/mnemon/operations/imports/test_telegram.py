@@ -54,6 +54,11 @@ def test_the_bot_is_the_assistant_and_its_partner_the_user() -> None:
     assert [each.event.id for each in found] == ["telegram:777:1", "telegram:777:2"]
 
 
+def test_telegram_export_may_begin_with_a_byte_order_mark() -> None:
+    text = json.dumps(chat(message(1, "user42", "Hi"))).encode("utf-8-sig")
+    assert said(list(TelegramReader().read(io.BytesIO(text)))) == [("42", "user", "Hi")]
+
+
 def test_ids_that_are_numbers_are_those_of_old_exports() -> None:
     old = [message(1, "x", "Welcome", from_id=777), message(2, "x", "Hi", from_id=42)]
     assert said(read(chat(*old))) == [("42", "assistant", "Welcome"), ("42", "user", "Hi")]
