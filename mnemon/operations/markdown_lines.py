@@ -127,6 +127,12 @@ def parse_task(line: str) -> tuple[MarkdownLine, bool]:
     return parse_fact(f"- {rest[box.end() :] if box else rest}"), bool(box and box[1] != " ")
 
 
+def has_check_box(line: str) -> bool:
+    """Return whether a line is an item of a list that begins with a check box, `[ ]` or `[x]`."""
+    bullet = _BULLET.match(line)
+    return bullet is not None and _BOX.match(line, bullet.end()) is not None
+
+
 def parse_field(line: str) -> tuple[str, Any] | None:
     """Parse the line of a profile field into name and value; return None if the line has another form.
 

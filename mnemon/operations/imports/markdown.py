@@ -1,9 +1,10 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
 The reader takes files of mnemon's export, files of a bot that has a folder per user with a file per tier,
-and older files of that bot, one per user with a fact on each line. A fact keeps its id if its line has an
-id, a tier and an importance, the default policy accepts it, no other fact of the user has the id, and the
-user has no facts of other sources. Otherwise the fact is proposed, and `dedupe` decides as on any proposal.
+and older files of that bot, one per user with a fact on each line. A line with a check box among facts is a
+task. A fact keeps its id if its line has an id, a tier and an importance, the default policy accepts it, no
+other fact of the user has the id, and the user has no facts of other sources. Otherwise the fact is proposed,
+and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from mnemon.operations.markdown_lines import (
     TIERS,
     MarkdownLine,
     WrongMark,
+    has_check_box,
     parse_fact,
     parse_field,
     parse_owner,
@@ -111,8 +113,9 @@ class _LineOwner:
             "data": self._read_field,
             "tasks": self._read_task,
         }
+        section = "tasks" if self.section == "facts" and has_check_box(line) else self.section
         try:
-            first, *others = readers[self.section](line, _digest_line(self.user, self.section, line))
+            first, *others = readers[section](line, _digest_line(self.user, section, line))
             if isinstance(first, FactSavedV1):
                 [proposed] = others
                 yield IncomingEvent(place, self.user, first, line, tenant=self.tenant, instead=proposed)

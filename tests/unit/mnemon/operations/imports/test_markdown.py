@@ -143,6 +143,17 @@ def test_a_file_per_tier_says_the_tier_and_its_folder_the_user() -> None:
     assert (one.user, one.event.tier) == ("77", "archive")
 
 
+def test_line_with_a_check_box_is_a_task_under_every_heading_of_facts() -> None:
+    lines = "- [ ] Call the bank\n* [x] Water the plants\n"
+    found = [each.event for each in read(f"## To do\n\n{lines}")]
+    assert [type(event) for event in found] == [TaskAddedV1, TaskAddedV1, TaskDoneV1]
+    assert [event.text for event in found[:2]] == ["Call the bank", "Water the plants"]
+    assert [each.event for each in read(f"## Tasks\n\n{lines}")] == found
+    for fact in ("- [id:pf_001] [t:profile] [imp:high] [x] marks a spot", "[x] marks a spot"):
+        [kept] = read(fact)
+        assert isinstance(kept.event, FactSavedV1 | FactProposedV1)
+
+
 def test_headings_set_the_kind_of_lines() -> None:
     text = """# acme / u9
 
