@@ -244,6 +244,7 @@ def update(
         _show_change,
         conclude=conclude_change,
         list_command="read",
+        alternative=_suggest_query(id_),
     )
 
 
@@ -294,7 +295,13 @@ def forget(
         show_removal,
         conclude=conclude_removal,
         list_command="read",
+        alternative=_suggest_query(id_),
     )
+
+
+def _suggest_query(id_: str | None) -> str:
+    """Return the next step for words that were given in place of an id; empty without an id."""
+    return f"To name the fact by its words, replace the id: --query {quote(id_)}" if id_ else ""
 
 
 def _collect_fact_fields(

@@ -118,6 +118,7 @@ class MemoryRequest:
         *,
         conclude: Callable[[CommandReply], ExitCode] = lambda _: ExitCode.DONE,
         list_command: str = "",
+        alternative: str = "",
     ) -> NoReturn:
         """Send a request, show the reply as text or as JSON, and end the command.
 
@@ -126,8 +127,11 @@ class MemoryRequest:
             show: function that shows the reply as text.
             conclude: function that returns the exit code for a reply; it may print to standard error.
             list_command: command to name if nothing is found, such as `tasks list`.
+            alternative: another next step if nothing is found, as a sentence.
         """
         next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
+        if alternative:
+            next_step = f"{next_step}. {alternative}"
         deployment = require_deployment(self.data, "broker")
         perform_command(_send_request(deployment, self, send, show, conclude, next_step))
 

@@ -70,6 +70,19 @@ async def test_search_example_finds_the_fact_of_the_save_example(
             assert (missed.code, missed.err) == (1, "")
 
 
+@pytest.mark.parametrize("change", [("forget",), ("update", "--tier", "archive")])
+async def test_words_in_place_of_an_id_are_refused_with_the_option_for_words(
+    deployment: Deployment, change: tuple[str, ...]
+) -> None:
+    async with run_consumers(("persist", "retrieve"), deployment):
+        refused = await asked(deployment, *change, "likes green tea")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.splitlines()[-1] == (
+        "  List the ids: mnemon read --tenant acme --user u1. To name the fact by its words, replace the id: "
+        "--query 'likes green tea'"
+    )
+
+
 @pytest.mark.long
 async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
