@@ -98,7 +98,7 @@ def find_settings(name: str) -> list[str]:
     found = [each for each in DEFAULTS if each == name or each.startswith(f"{name}.")]
     if not found:
         near = get_close_matches(name, DEFAULTS, n=3) or [each for each in DEFAULTS if name in each][:3]
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; list the settings: mnemon settings get"
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise InvalidBody(name, f"is not a setting{hint}")
     return found
 

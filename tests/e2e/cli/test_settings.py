@@ -117,6 +117,11 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: SettingsCo
         assert (refused.code, refused.out) == (2, "")
         assert named in refused.err
         assert "Traceback" not in refused.err
+    bogus = await settings("set", "bogus=1")
+    assert (bogus.code, bogus.err) == (
+        2,
+        "mnemon: bogus: is not a setting\n  List the settings: mnemon settings get\n",
+    )
     absent = await settings("rollback", "7")
     assert (absent.code, absent.out) == (1, "")
     assert "revision 7 of these settings is not stored, or is a deletion" in absent.err
