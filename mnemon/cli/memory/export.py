@@ -224,6 +224,13 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
         with _end_on_closed_pipe():
             sys.stdout.flush()
         return
+    if output.is_dir():
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{output} is a folder, and the export writes one file",
+            f"Name the file: -o {output / 'FILE'}. For a file per user: mnemon export markdown --follow -o "
+            f"{output}",
+        )
     part = output.with_name(f"{output.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
@@ -232,7 +239,7 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     except OSError as error:
         refuse(
             ExitCode.USAGE_ERROR,
-            f"{error.filename or output} cannot be written: {error.strerror}",
+            f"{output} cannot be written: {error.strerror}",
             "Choose another file: -o FILE",
         )
     finally:

@@ -3,6 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from mnemon.cli.memory.export import _open_output
 
 EXPORT = """
 import sys
@@ -27,3 +33,24 @@ def test_closed_pipe_ends_the_export_silently() -> None:
             command = [sys.executable, "-c", EXPORT, lines]
             ended = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
             assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_folder_in_place_of_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, _open_output(tmp_path):
+        pass
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().err == (
+        f"mnemon: {tmp_path} is a folder, and the export writes one file\n"
+        f"  Name the file: -o {tmp_path}/FILE. For a file per user: mnemon export markdown --follow -o "
+        f"{tmp_path}\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_absent_folder_of_the_file_is_named_without_a_temporary_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "absent" / "u42.jsonl"
+    with pytest.raises(typer.Exit), _open_output(output):
+        pass
+    assert capsys.readouterr().err.startswith(f"mnemon: {output} cannot be written: No such file")
