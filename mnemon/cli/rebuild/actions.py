@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -278,11 +278,20 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
         RebuildBlocked: another process rebuilds, or another schema has the name of the snapshot.
     """
     from mnemon.operations.rebuild.generations import open_generation
+    from mnemon_infra.broker.streams.applied_position import find_first_event_from
     from mnemon_infra.broker.streams.stream_reader import find_position
 
     async with open_exclusive_site(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
         end = await place.load_log_end()
+        if not up_to and isinstance(moment, datetime):
+            first = await find_first_event_from(place.connection.jetstream(), 1)
+            begun = f"begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}" if first else "is empty"
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"the log {begun}, and nothing lies before {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                "Give a later time",
+            )
         if not 0 < up_to <= end:
             refuse(
                 ExitCode.USAGE_ERROR,

@@ -93,12 +93,18 @@ class SnapshotResolver:
         else:
             position = moment
         end = await read_log_end(self._broker.stream_context)
+        if not position and isinstance(moment, datetime):
+            first = await find_first_event_from(self._broker.stream_context, 1)
+            begun = f"begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}" if first else "is empty"
+            raise InvalidBody(
+                "as_of",
+                f"the log {begun}, and nothing lies before {moment:%Y-%m-%dT%H:%M:%SZ}; give a later time",
+            )
         if not 0 < position <= end:
-            step = "a later time" if isinstance(moment, datetime) else "one of these positions"
             raise InvalidBody(
                 "as_of",
                 f"position {position} is not in the log, which "
-                + (f"goes from 1 to {end}; give {step}" if end else "is empty; omit `as_of`"),
+                + (f"goes from 1 to {end}; give one of these positions" if end else "is empty; omit `as_of`"),
             )
         if isinstance(moment, datetime):
             return position, moment

@@ -11,9 +11,15 @@ from psycopg import connect as connect_database
 
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
+from mnemon_infra.broker.streams.applied_position import (
+    find_first_event_from,
+    read_applied_position,
+    read_log_end,
+)
+from mnemon_infra.config import Deployment
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 from tests.support.servers.qdrant import stack_environment
+from tests.support.stock_client import Stock
 
 FEW, MANY = 2_000, 20_000
 """Events of a log: enough for each kind, and enough for a rebuild to be killed while it runs."""
@@ -46,6 +52,32 @@ async def filled(stack: Up, events: int) -> None:
         while await read_applied_position(context) < await read_log_end(context):
             await asyncio.sleep(0.1)
     await connection.close()
+
+
+async def test_time_before_the_log_is_refused_with_the_time_of_its_first_event(
+    deployment: Deployment, stock: Stock
+) -> None:
+    async def refuse_until(time: str) -> str:
+        refused = await mnemon(
+            *("rebuild", "--until", time),
+            MNEMON_NATS_URL=str(deployment.nats_url),
+            DATABASE_URL=str(deployment.database_dsn),
+            MNEMON_DATABASE_SCHEMA=deployment.database_schema,
+        )
+        assert (refused.code, refused.out) == (2, "")
+        return refused.err
+
+    assert await refuse_until("1") == "mnemon: the log has no position 1\n  The log is empty\n"
+    assert "the log is empty, and nothing lies before 2001-01-01" in await refuse_until("2001-01-01")
+    first = await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "Hi"})
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "Hi again"})
+    begun = await find_first_event_from(stock.connection.jetstream(), first)
+    assert begun
+    assert await refuse_until("2001-01-01T13:00:00+03:00") == (
+        f"mnemon: the log begins at {begun[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before "
+        "2001-01-01T10:00:00Z\n  Give a later time\n"
+    )
+    assert await refuse_until("3") == "mnemon: the log has no position 3\n  The log goes from 1 to 2\n"
 
 
 @pytest.mark.long

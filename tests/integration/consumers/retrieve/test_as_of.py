@@ -1,6 +1,7 @@
 """Memory as of a former moment: each has its own truth, and what was erased since is in none."""
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,12 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
             "bad_request",
             "min_seq: 3 is later than `as_of`, which is position 2; omit `min_seq`, or give a later `as_of`",
         )
-    assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]
+    code, _, said = await problem(stock, as_of="2020-01-01T00:00:00Z")
+    assert code == "bad_request"
+    assert re.fullmatch(
+        "as_of: the log begins at 20.*Z, and nothing lies before 2020-01-01T00:00:00Z; give a later time",
+        said,
+    )
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
