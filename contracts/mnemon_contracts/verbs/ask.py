@@ -131,7 +131,13 @@ class ContextV1(Contract):
 class ContextSection(Contract):
     """Tokens and items of one section of the context."""
 
-    tokens: int = Field(default=0, ge=0, description="Number of tokens of the section.")
+    tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Number of tokens of the section with its heading, counted without the other sections. "
+        "The sum over the sections is not exactly `tokens` of the reply, which counts the whole context at "
+        "once, with text outside of the sections, such as the current time.",
+    )
     shown: int = Field(default=0, ge=0, description="Number of items that are shown.")
     left_out: int = Field(
         default=0,
@@ -183,7 +189,9 @@ class ContextReplyV1(Reply):
         description="The whole context as one text, in the formats `xml`, `blocks` and `markdown`.",
     )
     tokens: int | None = Field(
-        default=None, ge=0, description="Number of tokens of the context; at most the budget."
+        default=None,
+        ge=0,
+        description="Number of tokens of the whole context; at most the budget.",
     )
     sections: dict[Text, ContextSection] = Field(
         default={},

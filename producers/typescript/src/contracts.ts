@@ -97,7 +97,7 @@ export interface ContextReplyV1 {
    */
   text?: string;
   /**
-   * Number of tokens of the context; at most the budget.
+   * Number of tokens of the whole context; at most the budget.
    */
   tokens?: number;
   /**
@@ -174,7 +174,7 @@ export interface RenderedMessage {
  */
 export interface ContextSection {
   /**
-   * Number of tokens of the section.
+   * Number of tokens of the section with its heading, counted without the other sections. The sum over the sections is not exactly `tokens` of the reply, which counts the whole context at once, with text outside of the sections, such as the current time.
    */
   tokens?: number;
   /**
