@@ -6,12 +6,13 @@ from nats.aio.client import Client
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
 
 from mnemon.operations.imports.records import Reassignment
-from mnemon_contracts.events.chat import MessageV1
-from mnemon_contracts.subjects import Owner, build_conversation_filter
+from mnemon_contracts.events.chat import MessageV1, StartedV1
+from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
+from mnemon_contracts.subjects import Owner, build_conversation_filter, build_user_filters
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_producers.client import MemoryClient
-from mnemon_producers.errors import AskFailed
+from mnemon_producers.errors import AskFailed, PublishFailed
 
 PAUSE: Final = 0.2
 """Seconds between two checks whether the log has removed a conversation."""
@@ -28,16 +29,17 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
     """Erase the conversation of a chat that an earlier import stored with other senders as user or assistant.
 
     It is erased for each of `reassignment.users` that has such messages, so that the chat can be imported
-    again. Facts that come from this conversation alone are erased with it. A conversation that has, or may
-    have, messages of another source is left unchanged.
+    again. Facts that come from this conversation alone are erased with it. If another user gets the chat, the
+    conversation that was current before becomes current again. A conversation that has, or may have, messages
+    of another source is left unchanged.
 
     Returns:
         Sentences about erased and remaining conversations; empty if the chat is new or was imported with the
         same speakers.
 
     Raises:
-        NotReassigned: `retrieve` does not answer or refuses, or the log does not remove the conversation in
-            time.
+        NotReassigned: `retrieve` does not answer or refuses, the log does not remove the conversation in
+            time, or the start of the former conversation is not known to be stored.
         nats.errors.Error: the server does not answer.
     """
     done = []
@@ -56,8 +58,17 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
                 "unchanged"
             )
             continue
+        former = None
+        if user != reassignment.user:
+            former = await _find_former_conversation(connection, owner, reassignment.conversation)
+        if former is not None:
+            # Before the erasure: an interrupted import would not find the conversation again.
+            await _start_conversation(connection, owner, former)
         await _erase_conversation(connection, owner, reassignment.conversation)
-        done.append(f"{where} was imported with other speakers: it was erased and is imported again")
+        done.append(
+            f"{where} was imported with other speakers: it was erased and is imported again"
+            + (f"; conversation {former!r} is current again" if former is not None else "")
+        )
     return done
 
 
@@ -76,6 +87,36 @@ def _has_other_speaker(message: MessageV1, user: str, reassignment: Reassignment
     sender = telegram.get("from_id") if isinstance(telegram, dict) else None
     is_assistant = str(sender) == reassignment.assistant
     return sender is not None and (user != reassignment.user or is_assistant != (message.role == "assistant"))
+
+
+async def _find_former_conversation(connection: Client, owner: Owner, conversation: str) -> str | None:
+    """Return the conversation that was current before `conversation` by the order of starts in the log.
+
+    Return None if `conversation` is not current, or the user has no other conversation.
+    """
+    started: dict[str, None] = {}
+    async for logged in stream_events(connection, build_user_filters(*owner)[0]):
+        named = logged.address.conversation
+        if isinstance(logged.event, StartedV1):
+            begun = named or derive_started_conversation(*owner, logged.id)
+            started.pop(begun, None)
+        elif isinstance(logged.event, MessageV1) and (named or not started):
+            begun = named or derive_first_conversation(*owner)
+        else:
+            continue
+        started.setdefault(begun)
+    *others, current = started
+    return others[-1] if others and current == conversation else None
+
+
+async def _start_conversation(connection: Client, owner: Owner, conversation: str) -> None:
+    tenant, user = owner
+    try:
+        await MemoryClient(connection, tenant=tenant).start(user, conversation)
+    except PublishFailed as failed:
+        raise NotReassigned(
+            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Import again"
+        ) from failed
 
 
 async def _erase_conversation(connection: Client, owner: Owner, conversation: str) -> None:

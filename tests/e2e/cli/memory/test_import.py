@@ -39,6 +39,31 @@ async def test_chat_is_imported_and_exported(shared: Up, tmp_path: Path) -> None
     assert (again.code, again.out.splitlines()[-1]) == (0, "0 events published, 2 already there.")
 
 
+async def test_corrected_import_returns_the_former_user_to_the_conversation_before(
+    shared: Up, tmp_path: Path
+) -> None:
+    assert shared.endpoints
+    path = tmp_path / "result.json"
+    talk = [{**CHAT["messages"][0], "id": at, "from_id": f"user{at}"} for at in (42, 777)]  # type: ignore[index]
+    path.write_text(json.dumps({"name": "Anna", "type": "personal_chat", "id": 777, "messages": talk}))
+    telegram = ("import", "telegram", path, "--tenant", "returned", "--data", shared.data, "--json")
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="returned") as memory:
+        await memory.publish("42", "user", "Before all conversations")
+        await memory.start("42", "cello")
+        await memory.publish("42", "user", "I play the cello")
+        guessed = json.loads((await mnemon(*telegram)).out)
+        wrong = await memory.history("42", min_seq=guessed["last_seq"])
+        assert wrong.conversation == "telegram-777"
+
+        corrected = json.loads((await mnemon(*telegram, "--bot", "user42")).out)
+        assert corrected["first_doubts"][0]["reason"].endswith(
+            "imported again; conversation 'cello' is current again"
+        )
+        returned = await memory.history("42", min_seq=corrected["last_seq"])
+        assert returned.conversation == "cello"
+        assert [each.content.rpartition("] ")[2] for each in returned.messages] == ["I play the cello"]
+
+
 async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up, tmp_path: Path) -> None:
     assert shared.endpoints
     path = tmp_path / "result.json"
