@@ -122,8 +122,8 @@ def build_problem(error: Exception) -> Problem:
         case AskFailed(message=message) if error.error.limit is not None:
             return Problem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", message, retryable=True)
         case AskFailed(code=code, message=message, retryable=retryable):
-            moved_to = error.error.moved_to
-            return Problem(_STATUS[code], code, message, retryable=retryable, moved_to=moved_to)
+            field, moved_to = error.error.field, error.error.moved_to
+            return Problem(_STATUS[code], code, message, retryable=retryable, field=field, moved_to=moved_to)
         case PublishFailed(retryable=True):
             return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", str(error), retryable=True)
         case PublishFailed():

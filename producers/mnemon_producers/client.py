@@ -284,7 +284,8 @@ class MemoryClient(MemoryTools):
         except AskFailed as failed:
             error = failed.error
         except ValueError as invalid:
-            error = AskError(code="bad_request", message=str(invalid), retryable=False)
+            field = invalid.field if isinstance(invalid, InvalidBody) else None
+            error = AskError(code="bad_request", message=str(invalid), retryable=False, field=field)
         log.warning("context request failed user=%r error=%s", user, error.message)
         return ContextReplyV1(degraded=("memory",), error=error)
 

@@ -41,6 +41,11 @@ class AskError(Contract):
         description="Human-readable message; for an invalid body, it names the invalid field."
     )
     retryable: bool = Field(description="True if the same request can succeed later.")
+    field: Text | None = Field(
+        default=None,
+        description="First invalid field of the request, or `body`; absent if no field is invalid, and in "
+        "replies of older versions.",
+    )
     moved_to: Text | None = Field(
         default=None,
         description="With the code `moved`: address of the NATS servers of the deployment that the tenant "

@@ -44,9 +44,11 @@ MAX_WAITING = 512
 class Refusal(Exception):
     """Error reply to a request, which a handler raises."""
 
-    def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
+    def __init__(
+        self, code: ErrorCode, message: str, *, retryable: bool = False, field: str | None = None
+    ) -> None:
         super().__init__(message)
-        self.error = AskError(code=code, message=message, retryable=retryable)
+        self.error = AskError(code=code, message=message, retryable=retryable, field=field)
 
     @classmethod
     def from_error(cls, error: AskError) -> Self:
@@ -313,7 +315,11 @@ def _build_error_reply(verb: str, error: Exception) -> ErrorReply:
     match error:
         case Refusal():
             return ErrorReply(error=error.error)
-        case InvalidBody() | InvalidSubject():
+        case InvalidBody(field=field):
+            return ErrorReply(
+                error=AskError(code="bad_request", message=str(error), retryable=False, field=field)
+            )
+        case InvalidSubject():
             return ErrorReply(error=AskError(code="bad_request", message=str(error), retryable=False))
     log.error("request failed", verb=verb, exc_info=error)
     return ErrorReply(

@@ -405,7 +405,14 @@ function readReply<Verb extends keyof Replies>(verb: Verb, body: unknown): Repli
 function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown): DegradableReply<Replies[Verb]> {
   if (!(failure instanceof MnemonError)) throw failure;
   const error: RequestError =
-    failure instanceof AskFailed ? failure.error : { code: "bad_request", message: failure.message, retryable: false };
+    failure instanceof AskFailed
+      ? failure.error
+      : {
+          code: "bad_request",
+          message: failure.message,
+          retryable: false,
+          ...(failure instanceof InvalidBody && { field: failure.field }),
+        };
   return { ...(structuredClone(REPLY_DEFAULTS[verb]) as Replies[Verb]), degraded: ["memory"], error };
 }
 

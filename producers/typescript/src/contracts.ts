@@ -144,6 +144,10 @@ export interface AskError {
    */
   retryable: boolean;
   /**
+   * First invalid field of the request, or `body`; absent if no field is invalid, and in replies of older versions.
+   */
+  field?: string;
+  /**
    * With the code `moved`: address of the NATS servers of the deployment that the tenant has moved to.
    */
   moved_to?: string;

@@ -124,9 +124,9 @@ async function readProblem(response: Response): Promise<AttemptFailed> {
     const message = `${response.url} answered with status ${response.status} and no details: check the address and any proxy`;
     return new AttemptFailed({ code, message, retryable, ...when });
   }
-  const { code, detail = "", retryable = false, field = "body", moved_to } = problem;
-  const error = { code, message: detail, retryable, ...when, ...(moved_to && { moved_to }) };
-  return new AttemptFailed(error, code === "bad_request" ? field : undefined);
+  const { code, detail = "", retryable = false, field, moved_to } = problem;
+  const error = { code, message: detail, retryable, ...when, ...(field && { field }), ...(moved_to && { moved_to }) };
+  return new AttemptFailed(error, code === "bad_request" ? (field ?? "body") : undefined);
 }
 
 /** Returns the seconds of a header `Retry-After`, which has seconds or a date; undefined without them. */

@@ -179,7 +179,8 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
   await assert.rejects(memory.publish("u", "user", "x".repeat(2 ** 20)), { name: "InvalidBody", field: "body" });
   await assert.rejects(memory.search("u", "tea", { limit: 0 }), { name: "InvalidBody", field: "limit" });
   await assert.rejects(memory.save("u", "Likes tea", { importance: "huge" }), InvalidBody);
-  assert.deepEqual((await memory.context("u", { budget: 0 })).error.code, "bad_request");
+  const { code, field } = (await memory.context("u", { budget: 0 })).error;
+  assert.deepEqual([code, field], ["bad_request", "budget"]);
   assert.deepEqual((await memory.context("", {})).degraded, ["memory"]);
 });
 
@@ -365,6 +366,15 @@ test("http: a tenant that has moved is told where to", async () => {
     assert.ok(failure instanceof TenantMoved);
     assert.equal(failure.movedTo, "nats://there:4222");
     assert.equal((await memory.context("u")).error.moved_to, "nats://there:4222");
+  });
+});
+
+test("http: a refused request names the invalid field", async () => {
+  const refused = { code: "refused", detail: "text: says the same", retryable: false, field: "text" };
+  await withAnswers([[409, {}, refused]], async (memory) => {
+    const failure = await memory.update("u", { id: "ar_001", text: "Likes tea" }).catch((error) => error);
+    assert.ok(failure instanceof AskFailed);
+    assert.equal(failure.error.field, "text");
   });
 });
 

@@ -105,6 +105,21 @@ async def test_id_and_idempotency_key_must_agree(shared: Up) -> None:
         assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
 
 
+async def test_refusals_of_retrieve_name_the_invalid_field(shared: Up) -> None:
+    async with tenant(shared) as client:
+        refused = await client.post("/v1/users/anna/tasks", json={"action": "add"})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_request")
+        assert refused.json()["field"] == "text"
+        saved = await client.post("/v1/users/anna/save", json={"text": "Prefers night trains to planes"})
+        body = {"id": saved.json()["id"], "text": "What is the weather like?"}
+        refused = await client.post("/v1/users/anna/update", json=body)
+        assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (
+            409,
+            "refused",
+            "text",
+        )
+
+
 async def test_uploaded_document_is_found(shared: Up) -> None:
     async with tenant(shared) as client:
         added = await client.put(

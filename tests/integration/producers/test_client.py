@@ -175,6 +175,12 @@ async def test_a_context_that_cannot_be_asked_for_is_empty_too(
     assert context.error.code == "bad_request"
 
 
+async def test_context_that_cannot_be_asked_for_names_the_field(connection: Client) -> None:
+    context = await MemoryClient(connection, tenant="acme").context("u1", budget=0)
+    assert context.error is not None
+    assert (context.error.code, context.error.field) == ("bad_request", "budget")
+
+
 async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, None)
     await server.start()

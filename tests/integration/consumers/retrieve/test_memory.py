@@ -141,20 +141,21 @@ async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "request_body", "code", "names"),
+    ("verb", "request_body", "code", "field", "names"),
     [
-        ("history", {"limit": 0}, "bad_request", "limit"),
-        ("history", {"limit": "many"}, "bad_request", "limit"),
-        ("context", {"format": "poem"}, "bad_request", "format"),
-        ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields"),
-        ("export", {}, "unknown_verb", "'export'"),
+        ("history", {"limit": 0}, "bad_request", "limit", "limit"),
+        ("history", {"limit": "many"}, "bad_request", "limit", "limit"),
+        ("context", {"format": "poem"}, "bad_request", "format", "format"),
+        ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields", "fields"),
+        ("tasks", {"action": "add"}, "bad_request", "text", "text"),
+        ("export", {}, "unknown_verb", None, "'export'"),
     ],
 )
 async def test_errors_are_typed_and_name_the_field(
-    stock: Stock, verb: str, request_body: dict[str, Any], code: str, names: str
+    stock: Stock, verb: str, request_body: dict[str, Any], code: str, field: str | None, names: str
 ) -> None:
     reply = await stock.ask(verb, **request_body)
-    assert reply["error"]["code"] == code
+    assert (reply["error"]["code"], reply["error"].get("field")) == (code, field)
     assert names in reply["error"]["message"]
     assert reply["error"]["retryable"] is False
 

@@ -77,9 +77,10 @@ def test_expiry_belongs_to_the_words_that_name_it(
 def test_the_same_words_are_kept_once() -> None:
     former = Fact(text="Anna likes tea")
     others = [stored("ar_002", "Анна любит чай"), stored("ar_003", "Anna likes green tea")]
-    problem = find_conflict(Fact(text="анна  любит чай!"), former, others, LIMITS)
-    assert problem is not None
-    assert "ar_002" in problem
+    conflict = find_conflict(Fact(text="анна  любит чай!"), former, others, LIMITS)
+    assert conflict is not None
+    assert conflict.field == "text"
+    assert "ar_002" in conflict.problem
     assert find_conflict(Fact(text="Anna likes green tea a lot"), former, others, LIMITS) is None
     twin = stored("ar_004", "anna likes tea.")
     assert find_conflict(Fact(text="Anna likes tea", importance=9), former, [twin], LIMITS) is None
@@ -89,10 +90,11 @@ def test_a_full_tier_takes_no_other() -> None:
     others = [stored("pf_001", "a", "profile"), stored("wk_001", "b", "working")]
     former = Fact(text="Anna likes tea")
     assert find_conflict(Fact(text="Anna likes tea", tier="profile"), former, others, LIMITS) is None
-    problem = find_conflict(Fact(text="Anna likes tea", tier="working"), former, others, LIMITS)
-    assert problem is not None
-    assert problem.startswith("tier: working is full, limit 1;")
-    assert "forget" in problem
+    conflict = find_conflict(Fact(text="Anna likes tea", tier="working"), former, others, LIMITS)
+    assert conflict is not None
+    assert conflict.field == "tier"
+    assert conflict.problem.startswith("working is full, limit 1;")
+    assert "forget" in conflict.problem
     stays = Fact(text="Anna likes coffee", tier="working")
     assert find_conflict(stays, Fact(text="Anna likes tea", tier="working"), others, LIMITS) is None
     assert find_conflict(former, stays, [stored(f"ar_{n}", f"{n}") for n in range(9)], LIMITS) is None

@@ -165,13 +165,14 @@ class FactVerbs:
         settings = self._settings.get_settings(address.tenant)
         if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
-            raise Refusal("refused", f"text: {rule}: {reason.removesuffix('.')}; give another text")
+            problem = f"text: {rule}: {reason.removesuffix('.')}; give another text"
+            raise Refusal("refused", problem, field="text")
         seen = await self._memory.load_facts(address.owner, position)
         others = [
             other for other in select_unexpired_facts(seen.value, get_current_time()) if other.id != fact_id
         ]
-        if problem := find_conflict(fact, former, others, settings.limits):
-            raise Refusal("refused", problem)
+        if conflict := find_conflict(fact, former, others, settings.limits):
+            raise Refusal("refused", f"{conflict.field}: {conflict.problem}", field=conflict.field)
 
     async def _build_points(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
         """Return the one point of a fact, or no point if its text cannot be embedded in time."""

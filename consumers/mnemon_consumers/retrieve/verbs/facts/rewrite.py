@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry
 from mnemon_consumers.domain.policy.expiry.text import find_expiry
@@ -12,6 +13,18 @@ from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.verbs.tools import FactChanges
 from mnemon_infra.database.facts.fact_repository import FactRecord
+
+
+class FactConflict(NamedTuple):
+    """The reason why a changed fact cannot be kept.
+
+    Attributes:
+        field: the field of the fact that cannot have its new value.
+        problem: what is wrong with the value, and the next step.
+    """
+
+    field: str
+    problem: str
 
 
 def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
@@ -44,8 +57,10 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
     return Fact.create_strict(**former.model_dump() | kept | wanted)
 
 
-def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
-    """Return the conflict of a changed fact, as a sentence; None without a conflict.
+def find_conflict(
+    fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits
+) -> FactConflict | None:
+    """Return the conflict of a changed fact; None without a conflict.
 
     A conflict is another fact with the same words, or a tier without room for the fact.
     """
@@ -54,12 +69,15 @@ def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits
         said = join_words(fact.text)
         for other in others:
             if join_words(other.text) == said:
-                return f"text: {other.id} says the same; forget one of the two facts, or give another text"
+                return FactConflict(
+                    "text", f"{other.id} says the same; forget one of the two facts, or give another text"
+                )
     if fact.tier != former.tier and fact.tier != "archive":
         limit = limits.profile if fact.tier == "profile" else limits.working
         if sum(other.tier == fact.tier for other in others) >= limit:
-            return (
-                f"tier: {fact.tier} is full, limit {limit}; forget one of its facts, or move one to the "
-                "tier archive"
+            return FactConflict(
+                "tier",
+                f"{fact.tier} is full, limit {limit}; forget one of its facts, or move one to the tier "
+                "archive",
             )
     return None
