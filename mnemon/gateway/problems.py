@@ -33,7 +33,6 @@ _STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
 """HTTP status by error code of the contracts. `internal` is an error inside `retrieve`: a bad gateway."""
 
 _CODE: Final[Mapping[int, str]] = {
-    HTTPStatus.BAD_REQUEST: "bad_request",
     HTTPStatus.UNAUTHORIZED: "unauthorized",
     HTTPStatus.FORBIDDEN: "forbidden",
     HTTPStatus.NOT_FOUND: "not_found",
@@ -145,6 +144,10 @@ def build_problem(error: Exception) -> Problem:
                 "the NATS server does not answer; repeat the request later",
                 retryable=True,
             )
+        case HTTPException(status_code=HTTPStatus.BAD_REQUEST):
+            return (
+                _build_malformed_body()
+            )  # FastAPI raises it for a body that is not UTF-8, or nested too deeply
         case HTTPException(status_code=status, detail=detail):
             return Problem(
                 status, _CODE.get(status, "bad_request"), str(detail), headers=error.headers or None
@@ -172,10 +175,14 @@ def add_problem_handlers(application: FastAPI) -> None:
         application.add_exception_handler(kind, answer_problem)
 
 
+def _build_malformed_body() -> Problem:
+    return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON; send JSON", field="body")
+
+
 def _describe_invalid_request(error: RequestValidationError) -> Problem:
     first: Mapping[str, Any] = error.errors()[0]
     if first["type"] == "json_invalid":
-        return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON; send JSON", field="body")
+        return _build_malformed_body()
     if isinstance(invalid := first.get("ctx", {}).get("error"), InvalidBody):
         return build_problem(invalid)
     field = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])

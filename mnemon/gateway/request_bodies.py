@@ -1,10 +1,11 @@
 """Bodies of requests: the contracts' types, read as JSON, with unknown fields refused."""
 
+import json
 from typing import Annotated, Any, Final
 
 from fastapi import Body
 from pydantic import BeforeValidator
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
 from mnemon_contracts.base import Contract, InvalidBody
 
@@ -21,10 +22,12 @@ def annotate_body(contract: type[Contract]) -> Any:
     """
 
     def parse_body(value: object) -> object:
-        # FastAPI validates Python values; the contracts read times from JSON only.
         if isinstance(value, contract):
             return value
-        body = _encode_json(value)
+        # FastAPI parses a body only if its content type is JSON; curl sends another unless told to.
+        parsed = _parse_json(value) if isinstance(value, bytes) else value
+        # FastAPI validates Python values; the contracts read times from JSON only.
+        body = _encode_json(parsed)
         try:
             return contract.parse_strict(body)
         except InvalidBody as error:
@@ -49,12 +52,19 @@ def _restore_integers(value: Any) -> Any:
     return value
 
 
+def _parse_json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise PydanticCustomError("json_invalid", "is not JSON") from error
+
+
 def _encode_json(value: object) -> bytes:
-    if isinstance(value, bytes):  # curl sends no JSON content type unless told to
-        return value
     try:
         return to_json(value, inf_nan_mode="constants")
     except PydanticSerializationError as error:
         raise InvalidBody(
-            "body", "contains a lone surrogate, which is not valid Unicode; remove the character"
+            "body",
+            "contains a lone surrogate, which is not valid Unicode, or is nested too deeply; remove the "
+            "character, or send less nested JSON",
         ) from error

@@ -285,6 +285,40 @@ async def test_ids_inject_no_header(shared: Up) -> None:
         assert [each["content"] for each in history.json()["messages"]] == ["Mine."]
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", None])
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"text=Likes+tea", b'{"text": "\xff"}', b"[" * 100_000],
+    ids=["cut off", "form", "not UTF-8", "nested"],
+)
+async def test_malformed_json_is_refused_whatever_its_content_type(
+    shared: Up, body: bytes, kind: str | None
+) -> None:
+    async with tenant(shared) as client:
+        headers = {"Content-Type": kind} if kind else {}
+        for path in ("save", "history", "events/message"):
+            answer = await client.post(f"/v1/users/anna/{path}", content=body, headers=headers)
+            assert answer.status_code == 400, answer.text
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            problem = answer.json()
+            assert (problem["code"], problem["field"]) == ("bad_request", "body")
+            assert problem["detail"] == "body: is not JSON; send JSON"
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", None])
+async def test_json_is_read_alike_whatever_its_content_type(shared: Up, kind: str | None) -> None:
+    async with tenant(shared) as client:
+        headers = {"Content-Type": kind} if kind else {}
+        for body, field in (
+            (b"[]", "body"),
+            (b'{"text": "\\ud800"}', "body"),
+            (b'{"text": ' + b"[" * 300 + b"]" * 300 + b"}", "body"),
+            (b'{"txt": "Likes tea"}', "text"),
+        ):
+            answer = await client.post("/v1/users/anna/save", content=body, headers=headers)
+            assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+
+
 async def test_numbers_that_json_does_not_have_are_refused(shared: Up) -> None:
     event = '{{"user": "anna", "message": {{"role": "user", "content": "x", "metadata": {{"a": {}}}}}}}'
     async with tenant(shared) as client:
