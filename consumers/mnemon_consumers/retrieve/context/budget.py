@@ -110,12 +110,11 @@ def _trim_context(
 def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[SectionKind, ContextSection]:
     reports: dict[SectionKind, ContextSection] = {}
     for section, (items, tokens) in choice.items():
-        stored = chooser.context.get_section(section)
         not_considered = chooser.context.not_considered.get(section, 0)
-        if stored or not_considered:
-            whole = set(map(id, stored))
+        left_out = len(chooser.list_candidates(section, choice)) - len(items) + not_considered
+        if items or left_out:
+            whole = set(map(id, chooser.context.get_section(section)))
             cut = any(id(item) not in whole for item in items)
-            left_out = len(chooser.list_candidates(section, choice)) - len(items) + not_considered
             reports[section] = ContextSection(tokens=tokens, shown=len(items), left_out=left_out, cut=cut)
     return reports
 

@@ -204,7 +204,7 @@ def test_a_key_fact_that_found_no_room_may_be_found_for_this_turn() -> None:
     assert ids(fitted.context.relevant) == ["pf_9"]
     fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 2000)
     assert ids(fitted.context.relevant) == []
-    assert fitted.sections["relevant"].left_out == 0
+    assert "relevant" not in fitted.sections
 
 
 def test_newer_messages_win_room() -> None:
@@ -390,3 +390,9 @@ def test_an_earlier_message_goes_when_recent_messages_get_spare_tokens(layout: C
         assert not shown & earlier, f"said twice within {budget} tokens"
         held += bool(earlier)
     assert held, "there are budgets at which an earlier message is shown"
+
+
+def test_section_whose_items_other_sections_show_is_not_reported() -> None:
+    recent, key = turns(1), fact(1)
+    fitted = real(Context(facts=[key], relevant=[key], recent=recent, conversation=recent), XML, 1000)
+    assert set(fitted.sections) == {"facts", "recent"}
