@@ -140,6 +140,14 @@ async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
     assert (await stock.ask("status", min_seq=seq))["conversation"] == "c2"
 
 
+async def test_unknown_conversation_is_empty(stock: Stock) -> None:
+    await stock.say("a", "acme.u1.c1")
+    for verb in ("history", "context"):
+        reply = await stock.ask(verb, conversation="unknown")
+        assert "error" not in reply
+        assert not [each for each in reply["messages"] if each["role"] == "user"]
+
+
 @pytest.mark.parametrize(
     ("verb", "request_body", "code", "field", "names"),
     [
