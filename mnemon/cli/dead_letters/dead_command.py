@@ -14,6 +14,7 @@ from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
+from mnemon.cli.terminal.prompt import can_ask, confirm
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -245,21 +246,19 @@ async def _confirm_ids(
     if isinstance(chosen, list):
         return [(await _require_letter(connection, each)).id for each in chosen]
     found = [letter.id async for letter in read_letters(connection, chosen)]
-    if len(found) > 1 and not yes and not _ask_confirmation(f"{question} {len(found):,} dead letters?"):
+    if len(found) > 1 and not yes and not await _ask_confirmation(f"{question} {len(found):,} dead letters?"):
         return None
     return found
 
 
-def _ask_confirmation(question: str) -> bool:
-    import sys
-
-    if not sys.stdin.isatty():
+async def _ask_confirmation(question: str) -> bool:
+    if not can_ask():
         refuse(
             ExitCode.USAGE_ERROR,
             f"cannot ask for confirmation without a terminal: {question}",
             "Confirm in advance: --yes",
         )
-    return typer.confirm(question, err=True)
+    return await confirm(question)
 
 
 async def _redrive_letters(

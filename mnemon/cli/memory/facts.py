@@ -1,6 +1,5 @@
 """Commands `mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
-import sys
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,6 +19,7 @@ from mnemon.cli.memory.requests import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
+from mnemon.cli.terminal.prompt import ask, can_ask
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ def update(
 
     async def send_change(memory: "MemoryClient") -> "UpdateReplyV2":
         reply = await memory.update(request.user, id_, query=query, **changes)
-        if reply.candidates and can_ask(request.as_json):
-            chosen = choose_candidate(reply.candidates, "nothing was changed")
+        if reply.candidates and can_ask(as_json=request.as_json):
+            chosen = await choose_candidate(reply.candidates, "nothing was changed")
             reply = await memory.update(request.user, chosen, **changes)
         return reply
 
@@ -267,10 +267,9 @@ def forget(
 
     async def send_removal(memory: "MemoryClient") -> "ForgetReplyV1":
         reply = await memory.forget(request.user, id_, query=query)
-        if reply.candidates and can_ask(request.as_json):
-            reply = await memory.forget(
-                request.user, choose_candidate(reply.candidates, "nothing was forgotten")
-            )
+        if reply.candidates and can_ask(as_json=request.as_json):
+            chosen = await choose_candidate(reply.candidates, "nothing was forgotten")
+            reply = await memory.forget(request.user, chosen)
         return reply
 
     def show_removal(reply: "ForgetReplyV1") -> None:
@@ -401,22 +400,20 @@ def spell_restore_command(restore: "SaveV1", options: str) -> str:
     return f"mnemon save {' '.join(parts)} -- {quote(make_printable(restore.text))}"
 
 
-def can_ask(as_json: bool) -> bool:
-    """Return whether the command can ask on the terminal."""
-    return not as_json and sys.stdin.isatty()
-
-
-def choose_candidate(candidates: "Sequence[FactCandidate]", message: str) -> str:
+async def choose_candidate(candidates: "Sequence[FactCandidate]", message: str) -> str:
     """Ask which fact is meant and return its id; if none is meant, print `message` and end the command."""
+    answers: dict[str, str | None] = {"": None, str(NO_CANDIDATE): None}
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
-    question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none"
-    chosen = -1
-    while not NO_CANDIDATE <= chosen <= len(candidates):
-        chosen = typer.prompt(question, default=NO_CANDIDATE, type=int, err=True)
-    if chosen == NO_CANDIDATE:
+        answers[str(number)] = candidate.id
+    question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none [{NO_CANDIDATE}]"
+    answer = await ask(question)
+    while answer not in answers:
+        answer = await ask(question)
+    chosen = answers[answer]
+    if chosen is None:
         refuse(ExitCode.NEGATIVE_RESULT, message)
-    return candidates[chosen - 1].id
+    return chosen
 
 
 def show_candidates(candidates: "Sequence[FactCandidate]") -> None:

@@ -1,7 +1,6 @@
 """Action of `mnemon rebuild --redecide`: show and make the changes under other settings."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from mnemon.cli.rebuild.actions import show_result
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress, show_table
+from mnemon.cli.terminal.prompt import can_ask, confirm
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
@@ -74,7 +74,7 @@ async def redecide(
                     outcome = await redeciding.preview_corrections(
                         lambda done, total: update(completed=done, total=total)
                     )
-                if as_json or not _confirm_outcome(outcome):
+                if as_json or not await _confirm_outcome(outcome):
                     _show_unchanged(outcome, changed_settings, as_json)
                     return ExitCode.DONE
             revision = None
@@ -126,9 +126,9 @@ def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]"
     return edit
 
 
-def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
+async def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
     _show_outcome(outcome)
-    return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Make these changes?")
+    return bool(outcome.changed) and can_ask() and await confirm("Make these changes?")
 
 
 def _show_unchanged(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:

@@ -1,6 +1,5 @@
 """Action of `mnemon rebuild --reembed`: make new vectors with another embedding model."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,7 @@ import typer
 from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
+from mnemon.cli.terminal.prompt import can_ask, confirm
 from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
                 await preview_verdicts(place, live, rebuilt, shown)
             if not as_json:
                 _show_preview(shown)
-            if not (is_confirmed or _confirm_swap(as_json)):
+            if not (is_confirmed or await _confirm_swap(as_json)):
                 _show_unswapped(shown, generation.rows.schema, text, as_json)
                 return ExitCode.DONE
             await swap_rows(place, generation, progress)
@@ -100,8 +100,8 @@ async def _count_points(vector_index: "VectorIndex") -> int:
     return sum([await vector_index.vectors.count(each) for each in Collection])
 
 
-def _confirm_swap(as_json: bool) -> bool:
-    return not as_json and sys.stdin.isatty() and typer.confirm("Swap in these vectors?")
+async def _confirm_swap(as_json: bool) -> bool:
+    return can_ask(as_json=as_json) and await confirm("Swap in these vectors?")
 
 
 def _show_unswapped(preview: "ReembedPreview", schema: str, text: str, as_json: bool) -> None:

@@ -1,11 +1,8 @@
 """The commands for facts: what they say, and how they end."""
 
-import asyncio
 import json
-import os
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import CommandResult, mnemon
+from tests.support.processes.terminal import at_terminal
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
@@ -98,9 +96,9 @@ async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_pat
         candidates = json.loads(as_json.out)["candidates"]
         assert (as_json.code, len(candidates)) == (1, 2)
 
-        answered = await at_a_terminal(deployment, "0\n", "forget", "--query", "green tea")
+        answered = await answered_at_terminal(deployment, "0\n", "forget", "--query", "green tea")
         assert (answered.code, answered.out.strip()) == (1, "")
-        answered = await at_a_terminal(deployment, "9\n2\n", "forget", "--query", "green tea")
+        answered = await answered_at_terminal(deployment, "9\n2\n", "forget", "--query", "green tea")
         assert answered.code == 0, answered.err
         gone = candidates[1]
         first, second = answered.out.strip().splitlines()
@@ -113,24 +111,12 @@ async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_pat
         assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
 
 
-async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
-    """Run a command whose standard input is a terminal."""
-    person, terminal = os.openpty()
-    try:
-        os.write(person, typed.encode())
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mnemon", *arguments, "--tenant", "acme", "--user", "u1"),
-            stdin=terminal,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "MNEMON_NATS_URL": str(deployment.nats_url)},
-        )
-        async with asyncio.timeout(60):
-            out, err = await process.communicate()
-        return CommandResult(process.returncode or 0, out.decode(), err.decode())
-    finally:
-        os.close(person)
-        os.close(terminal)
+async def answered_at_terminal(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
+    """Run a command whose standard input is a terminal, on which the answers are typed ahead."""
+    options = ("--tenant", "acme", "--user", "u1")
+    async with at_terminal(*arguments, *options, MNEMON_NATS_URL=str(deployment.nats_url)) as command:
+        command.type(typed)
+        return await command.ended()
 
 
 async def test_search_takes_a_memory_level_as_scope(

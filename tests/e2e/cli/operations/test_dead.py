@@ -1,6 +1,7 @@
 """`mnemon dead`: dead letters are listed, redriven and dropped."""
 
 import json
+import signal
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
@@ -12,22 +13,24 @@ from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
 from tests.support.processes.stack import CommandResult, mnemon
+from tests.support.processes.terminal import at_terminal
 from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[CommandResult]]
 
 
+def name_servers(deployment: Deployment) -> dict[str, str]:
+    return {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": str(deployment.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+
+
 @pytest.fixture
 def run(deployment: Deployment) -> Run:
     async def run(*arguments: str) -> CommandResult:
-        return await mnemon(
-            "dead",
-            *arguments,
-            MNEMON_NATS_URL=str(deployment.nats_url),
-            DATABASE_URL=str(deployment.database_dsn),
-            MNEMON_DATABASE_SCHEMA=deployment.database_schema,
-            COLUMNS="240",
-        )
+        return await mnemon("dead", *arguments, **name_servers(deployment), COLUMNS="240")
 
     return run
 
@@ -116,6 +119,43 @@ async def test_invalid_dead_command_changes_nothing(run: Run, stock: Stock) -> N
     assert [each.id for each in await kept(stock.connection)] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("typed", "code", "left"),
+    [
+        ("y\n", 0, []),
+        ("perhaps\nYES\n", 0, []),
+        ("\n", 1, [1, 2]),
+        ("n\n", 1, [1, 2]),
+        ("\x04", 1, [1, 2]),
+    ],
+    ids=["yes", "yes after another word", "empty line", "no", "Ctrl-D"],
+)
+async def test_drop_of_several_letters_is_confirmed_at_the_terminal(
+    stock: Stock, deployment: Deployment, typed: str, code: int, left: list[int]
+) -> None:
+    for _ in range(2):
+        await bury_said(stock, "x")
+    async with at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
+        await command.asked("Delete for good 2 dead letters? [y/N]")
+        command.type(typed)
+        done = await command.ended()
+    assert done.code == code, done.err
+    assert [each.id for each in await kept(stock.connection)] == left
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+async def test_signal_ends_a_command_that_waits_for_confirmation(
+    stock: Stock, deployment: Deployment, number: signal.Signals, code: int
+) -> None:
+    for _ in range(2):
+        await bury_said(stock, "x")
+    async with at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
+        await command.asked("Delete for good 2 dead letters? [y/N]")
+        command.send_signal(number)
+        assert (await command.ended()).code == code
+    assert [each.id for each in await kept(stock.connection)] == [1, 2]
+
+
 async def test_redrive_of_unreadable_event_keeps_the_letter(run: Run, stock: Stock) -> None:
     await stock.publish("chat.acme.u1.-.message.v9", b"\x1b[2J" + b"x" * 7_000_000)
     await bury_next(stock.connection)
@@ -131,13 +171,7 @@ async def test_redrive_of_unreadable_event_keeps_the_letter(run: Run, stock: Sto
 async def test_status_names_consumers_stopped_by_dead_letters(stock: Stock, deployment: Deployment) -> None:
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
     await stock.connection.jetstream().pause_consumer("LOG", "persist", until)
-    status = await mnemon(
-        "status",
-        "--json",
-        MNEMON_NATS_URL=str(deployment.nats_url),
-        DATABASE_URL=str(deployment.database_dsn),
-        MNEMON_DATABASE_SCHEMA=deployment.database_schema,
-    )
+    status = await mnemon("status", "--json", **name_servers(deployment))
     found = json.loads(status.out)
     assert status.code == 1
     assert found["broker"]["consumers"]["persist"]["paused_until"] == until

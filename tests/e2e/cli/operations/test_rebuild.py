@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -18,6 +19,7 @@ from mnemon_infra.broker.streams.applied_position import (
 )
 from mnemon_infra.config import Deployment
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.processes.terminal import at_terminal
 from tests.support.servers.qdrant import stack_environment
 from tests.support.stock_client import Stock
 
@@ -144,3 +146,23 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     await up.kill()
     (up.data / "endpoints.json").unlink()
     assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}
+
+
+@pytest.mark.long
+async def test_signal_ends_reembed_that_waits_for_confirmation(up: Up) -> None:
+    await up.start()
+    saved = await mnemon(
+        "save", "Likes green tea", "--tenant", "acme", "--user", "u1", "--data", up.data, "--json"
+    )
+    assert saved.code == 0, saved.err
+    assert await up.stop() == 0
+    command = ("rebuild", "--reembed", "none", "--data", str(up.data))
+    async with at_terminal(*command, **stack_environment(up.data)) as asking:
+        await asking.asked("Swap in these vectors? [y/N]")
+        asking.send_signal(signal.SIGTERM)
+        assert (await asking.ended()).code == 128 + signal.SIGTERM
+    async with at_terminal(*command, **stack_environment(up.data)) as asking:
+        await asking.asked("Swap in these vectors? [y/N]")
+        asking.type("y\n")
+        assert (await asking.ended()).code == 0
+    assert set(await listed(up)) == {up.schema, f"{up.schema}_before"}
