@@ -7,7 +7,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_contracts.streams import WORK
+from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 
 
@@ -50,3 +50,11 @@ async def indexed(stock: Stock, seq: int) -> int:
         while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
             await asyncio.sleep(0.02)
     return seq
+
+
+async def acknowledge(connection: Client, consumer: str, count: int) -> None:
+    """Read messages of the log as a consumer does, and acknowledge them."""
+    durable = await connection.jetstream().pull_subscribe_bind(consumer, LOG)
+    for message in await durable.fetch(count, 60):
+        await message.ack_sync()
+    await durable.unsubscribe()

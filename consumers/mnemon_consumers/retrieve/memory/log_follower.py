@@ -130,11 +130,13 @@ class LogFollower:
     async def _await_position(
         self, position: AppliedPosition, owner: Owner, min_seq: int | None, *, wait: bool = True
     ) -> int:
-        is_below = position.value < (min_seq or 0)
-        if wait and is_below and min_seq is not None:
-            tenant, _ = owner
-            patience = self._settings.get_settings(tenant).wait_for_log_ms / 1000
-            return await position.wait_for(self._stream_context, min_seq, patience)
-        if is_below or position.is_behind:
-            return await position.refresh(self._stream_context)
-        return position.value
+        wanted = min_seq or 0
+        if position.value >= wanted and not position.is_behind:
+            return position.value
+        if not wait or position.value >= wanted:
+            reached = await position.refresh(self._stream_context)  # lower after a reset of the consumer
+            if not wait or reached >= wanted:
+                return reached
+        tenant, _ = owner
+        patience = self._settings.get_settings(tenant).wait_for_log_ms / 1000
+        return await position.wait_for(self._stream_context, wanted, patience)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import nats.errors
 from nats.js import JetStreamContext
+from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
@@ -24,11 +25,8 @@ async def read_applied_position(stream_context: JetStreamContext, consumer: str 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    try:
-        info = await stream_context.consumer_info(LOG, consumer)
-    except NotFoundError:
-        return 0
-    return info.ack_floor.stream_seq if info.ack_floor else 0
+    info = await _read_info(stream_context, consumer)
+    return info.ack_floor.stream_seq if info and info.ack_floor else 0
 
 
 async def read_delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
@@ -37,11 +35,8 @@ async def read_delivered_position(stream_context: JetStreamContext, consumer: st
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    try:
-        info = await stream_context.consumer_info(LOG, consumer)
-    except NotFoundError:
-        return 0
-    return info.delivered.stream_seq if info.delivered else 0
+    info = await _read_info(stream_context, consumer)
+    return info.delivered.stream_seq if info and info.delivered else 0
 
 
 async def read_log_end(stream_context: JetStreamContext) -> int:
@@ -79,11 +74,17 @@ async def find_first_event_from(
 
 
 class AppliedPosition:
-    """Applied position of a consumer, cached; the server is asked when a caller needs a newer position."""
+    """Applied position of a consumer, cached; the server is asked when a caller needs a newer position.
+
+    The position falls only if the consumer was reset, that is deleted and created again. A lower position of
+    the same consumer comes from a server that lags behind the one that answered before.
+    """
 
     def __init__(self, consumer: str = "persist") -> None:
         self.value = 0
         self._consumer = consumer
+        self._created: datetime | None = None
+        """Time at which the consumer was created: the same on all servers, also after a restart."""
         self._noticed = 0
         self._change = asyncio.Event()
         self._asking: asyncio.Task[int] | None = None
@@ -105,10 +106,9 @@ class AppliedPosition:
             nats.errors.Error: the server does not answer.
         """
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(read_applied_position(stream_context, self._consumer))
+            self._asking = asyncio.create_task(self._update(stream_context))
             self._asking.add_done_callback(suppress_task_error)
-        self.value = max(self.value, await asyncio.shield(self._asking))
-        return self.value
+        return await asyncio.shield(self._asking)
 
     async def wait_for(self, stream_context: JetStreamContext, seq: int, timeout_seconds: float) -> int:
         """Wait until the position is `seq` or beyond, or until the timeout. Return the last known position.
@@ -131,8 +131,25 @@ class AppliedPosition:
                     pause = min(pause * 2, _LONGEST_PAUSE)
         return self.value
 
+    async def _update(self, stream_context: JetStreamContext) -> int:
+        info = await _read_info(stream_context, self._consumer)
+        if info is not None:  # an absent consumer keeps its position until it is created again
+            position = info.ack_floor.stream_seq if info.ack_floor else 0
+            self.value = max(self.value, position) if info.created == self._created else position
+            self._created = info.created
+        return self.value
+
     async def _has_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
         # nats-py's TimeoutError is also Python's: it must not count as the end of `timeout_seconds`.
         with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
             return await self.refresh(stream_context) >= seq
         return False
+
+
+async def _read_info(stream_context: JetStreamContext, consumer: str) -> ConsumerInfo | None:
+    """Return the server's figures of a consumer; None for an absent consumer."""
+    try:
+        info: ConsumerInfo = await stream_context.consumer_info(LOG, consumer)
+    except NotFoundError:
+        return None
+    return info

@@ -14,10 +14,12 @@ from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams import log_reader
-from mnemon_infra.broker.streams.applied_position import AppliedPosition
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.embedded.nats_server import NatsServer
+from tests.support.servers.log_server import LogServer, is_reconnected
+from tests.support.stock_client import Stock, acknowledge
 
 T = TypeVar("T")
 
@@ -82,3 +84,45 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
         facts = build_thing_filter("acme", "u1", "fact")
         found = await server.during(save._wait_for_decision(server.connection, facts, "p1", 0, woken))
         assert (found[0], found[1].decision) == (said.seq, "rejected")
+
+
+async def test_reset_of_a_consumer_lowers_the_position(connection: Client) -> None:
+    seq = await Stock(connection).say("hello")
+    await acknowledge(connection, "index", 1)
+    position = AppliedPosition("index")
+    assert await position.refresh(connection.jetstream()) == seq
+    await reset_consumer(connection, LOG, "index")
+    assert await position.refresh(connection.jetstream()) == 0
+    await acknowledge(connection, "index", 1)
+    assert await position.wait_for(connection.jetstream(), seq, 60) == seq
+
+
+async def test_deleted_consumer_keeps_its_position_until_it_is_created_again(connection: Client) -> None:
+    seq = await Stock(connection).say("hello")
+    await acknowledge(connection, "index", 1)
+    position = AppliedPosition("index")
+    assert await position.refresh(connection.jetstream()) == seq
+    await connection.jetstream().delete_consumer(LOG, "index")
+    assert await position.refresh(connection.jetstream()) == seq
+    await provision(connection)
+    assert await position.refresh(connection.jetstream()) == 0
+
+
+async def test_server_that_lags_does_not_lower_the_position(log_server: LogServer) -> None:
+    """A server answers from an older state of the same consumer, as a new leader in a cluster may."""
+    connection = await connect(log_server.server.url, name="test")
+    await provision(connection)
+    stock = Stock(connection)
+    first = await stock.say("one")
+    seq = await stock.say("two")
+    await acknowledge(connection, "index", 1)
+    await log_server.keep_state()
+    await is_reconnected(connection)
+    await acknowledge(connection, "index", 1)
+    position = AppliedPosition("index")
+    assert await position.refresh(connection.jetstream()) == seq
+    await log_server.restore_state()
+    await is_reconnected(connection)
+    assert await read_applied_position(connection.jetstream(), "index") == first
+    assert await position.refresh(connection.jetstream()) == seq
+    await connection.close()

@@ -1,14 +1,9 @@
 """A log whose server has an older state: consumers stop before they write rows at positions twice."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
-from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
@@ -17,48 +12,14 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.process.fault import take_fault
+from tests.support.servers.log_server import LogServer, is_reconnected
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 TIMEOUT = 60.0
-
-
-class LogServer:
-    """A nats-server that can go back to an older state of its folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._home = folder / "nats"
-        self._copy = folder / "copy"
-        self.server = NatsServer(folder, None)
-
-    async def keep_state(self) -> None:
-        await self.server.stop()
-        shutil.copytree(self._home, self._copy)
-        await self.server.start()
-
-    async def restore_state(self) -> None:
-        await self.server.stop()
-        shutil.rmtree(self._home)
-        shutil.copytree(self._copy, self._home)
-        await self.server.start()
-
-
-@pytest_asyncio.fixture
-async def log_server(tmp_path: Path) -> AsyncIterator[LogServer]:
-    log_server = LogServer(tmp_path)
-    await log_server.server.start()
-    yield log_server
-    await log_server.server.stop()
-
-
-async def is_reconnected(connection: Client) -> None:
-    async with asyncio.timeout(TIMEOUT):
-        while not connection.is_connected:
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.long

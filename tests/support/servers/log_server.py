@@ -1,0 +1,37 @@
+"""A nats-server whose log can go back to an older state."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from mnemon_infra.embedded.nats_server import NatsServer
+from tests.support.processes.stack import TIMEOUT
+
+
+class LogServer:
+    """A nats-server that can go back to an older state of its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = folder / "nats"
+        self._copy = folder / "copy"
+        self.server = NatsServer(folder, None)
+
+    async def keep_state(self) -> None:
+        await self.server.stop()
+        shutil.copytree(self._home, self._copy)
+        await self.server.start()
+
+    async def restore_state(self) -> None:
+        await self.server.stop()
+        shutil.rmtree(self._home)
+        shutil.copytree(self._copy, self._home)
+        await self.server.start()
+
+
+async def is_reconnected(connection: Client) -> None:
+    """Wait until the connection is open again."""
+    async with asyncio.timeout(TIMEOUT):
+        while not connection.is_connected:
+            await asyncio.sleep(0.02)
