@@ -145,9 +145,8 @@ def build_problem(error: Exception) -> Problem:
                 retryable=True,
             )
         case HTTPException(status_code=HTTPStatus.BAD_REQUEST):
-            return (
-                _build_malformed_body()
-            )  # FastAPI raises it for a body that is not UTF-8, or nested too deeply
+            # FastAPI raises it for a body that is not UTF-8, or nested too deeply.
+            return _build_malformed_body()
         case HTTPException(status_code=status, detail=detail):
             return Problem(
                 status, _CODE.get(status, "bad_request"), str(detail), headers=error.headers or None

@@ -63,7 +63,7 @@ async def test_published_and_saved_memory_is_in_the_context(shared: Up) -> None:
         assert saved.json()["decision"] == "saved"
         context = await client.post(
             "/v1/users/anna/context",
-            json={"query": "How do I get to Porto?", "min_seq": published.json()["seq"]},
+            json={"query": "How do I get to Porto?", "min_seq": saved.json()["seen_seq"]},
         )
         texts = [message["content"] for message in context.json()["messages"]]
         assert any("night trains" in text for text in texts)
