@@ -763,9 +763,12 @@ def _extend_to_today(phrase: _Phrase, sentence: _DateSentence) -> tuple[_DateRan
     if not is_open or len(phrase.ranges) != 1 or phrase.ranges[0].unit == "other":
         return phrase.ranges
     (dates,) = phrase.ranges
-    if dates.is_yearly and dates.first > sentence.today:
-        dates = _set_year(dates, dates.first.year - 1)
-    after = max(dates.after, sentence.today + timedelta(days=1))
+    try:
+        if dates.is_yearly and dates.first > sentence.today:
+            dates = _set_year(dates, dates.first.year - 1)
+        after = max(dates.after, sentence.today + timedelta(days=1))
+    except (OverflowError, ValueError):
+        return phrase.ranges  # 29 February of a year without it, or the end of the calendar
     return (_DateRange(dates.first, after),) if dates.first <= sentence.today else phrase.ranges
 
 

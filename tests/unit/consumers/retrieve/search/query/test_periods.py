@@ -364,6 +364,9 @@ def test_other_words_name_no_period(text: str) -> None:
         ("from Monday to Wednesday", datetime(2026, 11, 24, tzinfo=UTC), "2026-11-23/2026-11-25"),
         ("с 28 декабря по 3 января 2025", SATURDAY, "2024-12-28/2025-01-03"),
         ("two hours ago", datetime(2026, 11, 21, 1, tzinfo=UTC), "2026-11-20"),
+        ("since December", datetime(2026, 1, 15, tzinfo=UTC), "2025-12-01/2026-01-15"),
+        ("since 29 February", datetime(2028, 1, 15, tzinfo=UTC), "2028-02-29 yearly"),
+        ("since yesterday", datetime(9999, 12, 31, tzinfo=UTC), "9999-12-30"),
     ],
 )
 def test_period_depends_on_the_day_of_the_query(text: str, now: datetime, shown: str) -> None:
