@@ -52,7 +52,7 @@ async def indexed(stock: Stock, seq: int) -> int:
     return seq
 
 
-async def acknowledge(connection: Client, consumer: str, count: int) -> None:
+async def acknowledge_messages(connection: Client, consumer: str, count: int) -> None:
     """Read messages of the log as a consumer does, and acknowledge them."""
     durable = await connection.jetstream().pull_subscribe_bind(consumer, LOG)
     for message in await durable.fetch(count, 60):

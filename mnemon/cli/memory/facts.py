@@ -19,7 +19,7 @@ from mnemon.cli.memory.requests import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.prompt import ask, can_ask
+from mnemon.cli.terminal.prompt import ask_question, can_ask
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def forget(
 
 
 def _suggest_query(id_: str | None) -> str:
-    """Return the next step for words that were given in place of an id; empty without an id."""
+    """Return the next step for words that were given in place of an id; an empty string without an id."""
     return f"To name the fact by its words, replace the id: --query {quote(id_)}" if id_ else ""
 
 
@@ -407,9 +407,9 @@ async def choose_candidate(candidates: "Sequence[FactCandidate]", message: str) 
         typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
         answers[str(number)] = candidate.id
     question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none [{NO_CANDIDATE}]"
-    answer = await ask(question)
+    answer = await ask_question(question)
     while answer not in answers:
-        answer = await ask(question)
+        answer = await ask_question(question)
     chosen = answers[answer]
     if chosen is None:
         refuse(ExitCode.NEGATIVE_RESULT, message)

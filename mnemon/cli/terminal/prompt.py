@@ -11,7 +11,7 @@ def can_ask(*, as_json: bool = False) -> bool:
     return not as_json and sys.stdin.isatty()
 
 
-async def ask(question: str) -> str:
+async def ask_question(question: str) -> str:
     """Ask a question on standard error, and return the typed line without the white space around it.
 
     The event loop runs on while the question waits, so that SIGTERM and Ctrl-C end the command at once. A
@@ -40,7 +40,7 @@ async def confirm(question: str) -> bool:
         typer.Abort: the input has ended, for example by Ctrl-D.
     """
     while True:
-        match (await ask(f"{question} [y/N]")).lower():
+        match (await ask_question(f"{question} [y/N]")).lower():
             case "y" | "yes":
                 return True
             case "n" | "no" | "":
@@ -49,7 +49,10 @@ async def confirm(question: str) -> bool:
 
 
 async def _await_line() -> None:
-    """Wait until the terminal has a line; it passes on whole lines only, so that reading one never blocks."""
+    """Wait until the terminal has a line.
+
+    A terminal passes on whole lines only, so that reading a line does not block afterwards.
+    """
     loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
     has_line = asyncio.Event()
     loop.add_reader(terminal, has_line.set)

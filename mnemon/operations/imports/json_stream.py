@@ -22,11 +22,11 @@ def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
         NotReadable: the file is nested too deeply.
         JSONError, UnicodeDecodeError: the file is not JSON.
     """
-    yield from ijson.parse(_limit_depth(_MarklessFile(file)))
+    yield from ijson.parse(_limit_depth(_JsonFile(file)))
 
 
-class _MarklessFile:
-    """A file without the byte order mark that some programs write before UTF-8 text."""
+class _JsonFile:
+    """A file of JSON, read without the byte order mark that some programs write before UTF-8 text."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -37,7 +37,7 @@ class _MarklessFile:
         return beginning or self._file.read(size)
 
 
-def _limit_depth(file: _MarklessFile) -> Iterator[tuple[str, Any]]:
+def _limit_depth(file: _JsonFile) -> Iterator[tuple[str, Any]]:
     depth = 0
     for event, value in ijson.basic_parse(file, use_float=True):
         if event in ("start_map", "start_array"):

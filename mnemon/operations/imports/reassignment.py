@@ -62,7 +62,7 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
         if user != reassignment.user:
             former = await _find_former_conversation(connection, owner, reassignment.conversation)
         if former is not None:
-            # Before the erasure: an interrupted import would not find the conversation again.
+            # The start precedes the erasure, after which a repeated import finds no former conversation.
             await _start_conversation(connection, owner, former)
         await _erase_conversation(connection, owner, reassignment.conversation)
         done.append(

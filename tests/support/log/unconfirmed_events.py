@@ -10,7 +10,7 @@ from mnemon_contracts.streams import LOG
 
 @asynccontextmanager
 async def store_without_confirmation(connection: Client) -> AsyncIterator[None]:
-    """Let the log store events without a confirmation, so that their senders do not know their fate."""
+    """Let the log store events without a confirmation, so that senders do not learn the outcome."""
     async with _change_log(connection, no_ack=True):
         yield
 

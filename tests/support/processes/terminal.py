@@ -23,7 +23,7 @@ class TerminalCommand:
         """Type text; the command gets it line by line."""
         os.write(self._person, text.encode())
 
-    async def asked(self, question: str) -> None:
+    async def await_question(self, question: str) -> None:
         """Wait until the command asks a question on standard error."""
         assert self._process.stderr is not None
         async with asyncio.timeout(TIMEOUT):
@@ -35,7 +35,7 @@ class TerminalCommand:
     def send_signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    async def ended(self) -> CommandResult:
+    async def await_end(self) -> CommandResult:
         """Wait until the command ends."""
         async with asyncio.timeout(TIMEOUT):
             out, err = await self._process.communicate()
@@ -43,7 +43,7 @@ class TerminalCommand:
 
 
 @asynccontextmanager
-async def at_terminal(*arguments: str, **environment: str) -> AsyncIterator[TerminalCommand]:
+async def run_at_terminal(*arguments: str, **environment: str) -> AsyncIterator[TerminalCommand]:
     """Run `mnemon` with a terminal as its standard input; kill it if it still runs at the end."""
     person, terminal = os.openpty()
     try:

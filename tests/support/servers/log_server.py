@@ -30,7 +30,7 @@ class LogServer:
         await self.server.start()
 
 
-async def is_reconnected(connection: Client) -> None:
+async def await_reconnection(connection: Client) -> None:
     """Wait until the connection is open again."""
     async with asyncio.timeout(TIMEOUT):
         while not connection.is_connected:

@@ -108,7 +108,7 @@ class _Parser:
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
             reason_at=find_reason_start(self._tokens),
-            clauses=(0, *(at for at, token in enumerate(self._tokens) if token.is_clause_start)),
+            clause_starts=(0, *(at for at, token in enumerate(self._tokens) if token.is_clause_start)),
             raw=tuple(token.word for token in self._tokens),
             concepts=frozenset(self._concepts),
             compounds=frozenset(self._compounds),

@@ -97,7 +97,11 @@ def _find_named_fact(
 
 
 def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> bool:
-    """Return whether a query that denies nothing may mean another fact than the one that fits best."""
+    """Return whether a query that denies nothing may mean another fact than the one that fits best.
+
+    The other fact has all words of the query. If these are several words, the facts differ in negation, or in
+    the person and the query names none.
+    """
     if not all(other.find(word) for word in query.content):
         return False
     says_whose = query.people or not load_lexicon().grammar["user"].isdisjoint(query.plain)

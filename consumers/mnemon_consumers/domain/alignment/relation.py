@@ -216,15 +216,21 @@ class _PairComparison:
             for terms in self._list_unmatched_clauses(self.old, 0)
             if list_kinds(terms) not in answered and not any(consists_of(terms, slot) for slot in slots)
         ]
+        # Without a counterpart of any term, one of these clauses is the one that the newer fact is about.
         return len(silent) > (0 if self.alignment.pairs else 1)
 
     def _list_unmatched_clauses(self, statement: ParsedFact, side: int) -> list[tuple[Term, ...]]:
-        """Return the terms of each clause that has terms, none of them with a counterpart."""
+        """Return the terms of each clause that has terms, but none with a counterpart.
+
+        Args:
+            statement: the older or the newer fact.
+            side: 0 for the older fact, 1 for the newer one.
+        """
         left = (self.alignment.old, self.alignment.new)[side]
         matched = [pair[side].place for pair in self.alignment.pairs]
         clauses = [
             tuple(term for term in left if start <= term.place < end)
-            for start, end in pairwise((*statement.clauses, len(statement.raw)))
+            for start, end in pairwise((*statement.clause_starts, len(statement.raw)))
             if not any(start <= place < end for place in matched)
         ]
         return [terms for terms in clauses if terms]
@@ -964,7 +970,9 @@ class _PairComparison:
             return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             if self._differs_in_clause():
-                return self._decide_undecided("a part of both facts begins alike and goes on differently")
+                return self._decide_undecided(
+                    "a clause of each fact begins with the same word and goes on differently"
+                )
             return self._decide_same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
             return self._decide_undecided(
@@ -975,14 +983,14 @@ class _PairComparison:
         )
 
     def _differs_in_clause(self) -> bool:
-        """Return whether clauses that follow the first begin with one word and go on differently.
+        """Return whether later clauses of the facts begin with the same word and go on differently.
 
-        For example, "likes tennis" and "likes golf" do in two facts about a job.
+        For example, "likes tennis" and "likes golf" do so at the end of two facts about a job.
         """
         old, new = (
             {
                 statement.raw[start]
-                for start, end in list(pairwise((*statement.clauses, len(statement.raw))))[1:]
+                for start, end in list(pairwise((*statement.clause_starts, len(statement.raw))))[1:]
                 if any(start < term.place < end for term in left)
             }
             for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new))

@@ -71,7 +71,7 @@ class ParsedFact:
         is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
         reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.
-        clauses: indexes in `raw` of the words that begin a clause, in order; the first is 0.
+        clause_starts: indexes in `raw` of the words that begin a clause, in order; the first is 0.
         raw: all words, numbers and signs of the text, in lower case.
         concepts: concepts of all its words and phrases.
         compounds: concepts of its phrases whose words have a meaning of their own.
@@ -91,7 +91,7 @@ class ParsedFact:
     is_past: bool
     is_english: bool
     reason_at: int
-    clauses: tuple[int, ...]
+    clause_starts: tuple[int, ...]
     raw: tuple[str, ...]
     concepts: frozenset[str] = frozenset()
     compounds: frozenset[str] = frozenset()

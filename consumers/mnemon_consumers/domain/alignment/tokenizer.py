@@ -23,10 +23,10 @@ _OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
 """Words in which `'s` is not removed."""
 
 _CLAUSE_MARKS: Final = (",", ";", "!", "?", ")", " (")
-"""What ends a clause, after its last word; so does a full stop."""
+"""Characters after a word that end a clause. A full stop ends it too, except after `_ABBREVIATIONS`."""
 
 _ABBREVIATIONS: Final = frozenset(("mrs", "prof", "просп", "наб"))
-"""Words of more than two letters whose full stop ends no clause; that of a shorter word never does."""
+"""Words of more than two letters after which a full stop ends no clause, as after all shorter words."""
 
 
 class Token(NamedTuple):
@@ -38,7 +38,7 @@ class Token(NamedTuple):
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
-        is_clause_start: whether a comma, another mark or a word such as "and" stands before it.
+        is_clause_start: whether one of `_CLAUSE_MARKS`, a full stop or a word such as "and" stands before it.
         is_denied: whether it ends in "n't" or is "cannot".
     """
 

@@ -84,7 +84,8 @@ class LogFollower:
     async def await_applied_position(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
         """Return the applied position of `persist`; wait for a limited time until it reaches `min_seq`.
 
-        With `wait=False`, the call does not wait: if the known position is too low, it asks the server once.
+        The call asks the server only if the known position is below `min_seq` or below an event that this
+        process knows of. With `wait=False`, the call asks at most once, and does not wait.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -220,7 +220,7 @@ class Memory:
     async def load_messages_of_period(
         self, owner: Owner, query: lookup.PeriodLookup, min_seq: int | None
     ) -> PositionedValue[list[lookup.VisibleMessage]]:
-        """Return visible messages that were sent within a period; raises as `load_messages` does."""
+        """Return visible messages of a period, at most `query.limit`; raises as `load_messages` does."""
         return await self._load_part(owner, self._reader.messages_of_periods, query, min_seq, wait=False)
 
     async def await_indexed_position(self, owner: Owner, min_seq: int | None) -> int:

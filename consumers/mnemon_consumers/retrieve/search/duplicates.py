@@ -38,15 +38,16 @@ _LIGHT_WORDS: Final = frozenset(
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
 _CLAUSE_END: Final = re.compile(r"[,;.!?]|\b(?:and|и)\b")
-_ORDERED: Final = """
+_NEGATIONS_AND_PREPOSITIONS: Final = """
 not no never neither nor не ни нет никогда
 about above across after against along around at before behind below beneath beside between beyond by down
 during for from in inside into near of off on onto out outside over past per since than through till to
 toward towards under until up upon via with within without
 """
-_ORDERED_WORDS: Final = frozenset(_ORDERED.split())
-"""Negations, and English prepositions. Like Russian prepositions, which the dictionary knows, each counts
-together with the word that follows it."""
+_QUALIFIERS: Final = frozenset(_NEGATIONS_AND_PREPOSITIONS.split())
+"""Negations and English prepositions; the dictionary knows the Russian prepositions. Each counts together
+with the word that follows it.
+"""
 
 _VERB_FORMS: Final = frozenset(("past", "1per", "2per", "3per", "plur"))
 """OpenCorpora's grammemes of tense, person and number; verbs that differ in them say something else."""
@@ -154,7 +155,11 @@ def _describe_wording(text: str) -> WordingFeatures:
 
 
 def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
-    """Return the clauses of a text; one with times only, as in "Yesterday, I slept", joins the next one."""
+    """Return the clauses of a text.
+
+    A clause with times only, as in "Yesterday, I slept", joins the next clause, or the last one at the end of
+    the text.
+    """
     clauses: list[tuple[int | str, ...]] = []
     times: list[str] = []
     for clause in _CLAUSE_END.split(text):
@@ -170,20 +175,20 @@ def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
 
 
 def _order_terms(clause: str) -> tuple[list[int | str], list[str]]:
-    """Return the terms of a clause in order, and its numbers and times, each after its `_ORDERED_WORDS`."""
+    """Return the terms of a clause in order, and its numbers and times, each after its `_QUALIFIERS`."""
     ordered: list[int | str] = []
     times: list[str] = []
-    preceding: list[str] = []
+    qualifiers: list[str] = []
     for word in _TOKEN.findall(clause):
-        if word in _ORDERED_WORDS or "PREP" in list_grammemes(word):
-            preceding.append(word)
+        if word in _QUALIFIERS or "PREP" in list_grammemes(word):
+            qualifiers.append(word)
         elif word in TIMES or word[0].isdigit():
-            times += [*preceding, word]
-            preceding = []
+            times += [*qualifiers, word]
+            qualifiers = []
         elif terms := sorted(bm25.weigh_document(word).indices):
-            ordered += [*preceding, *terms]
-            preceding = []
-    return ordered + preceding, times
+            ordered += [*qualifiers, *terms]
+            qualifiers = []
+    return ordered + qualifiers, times
 
 
 def _list_verb_forms(word: str) -> frozenset[str]:

@@ -41,7 +41,7 @@ from mnemon_consumers.retrieve.search.levels import (
     resolve_parts,
 )
 from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
-from mnemon_consumers.retrieve.search.messages.message_features import measure_content
+from mnemon_consumers.retrieve.search.messages.message_features import measure_informativeness
 from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages, score_messages
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
@@ -91,7 +91,6 @@ EMBEDDED_ANTECEDENTS: Final = 2
 EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
 embedder."""
-
 
 LOADED_PERIODS: Final = 4
 """Maximum number of periods of a query whose messages are loaded."""
@@ -438,7 +437,7 @@ class Search:
         of_periods = await self._load_period_candidates(question) if question.intent.is_about_period else {}
         found = dict(of_periods)
         if not of_periods or question.intent.has_given_name:
-            # What a person did in the period may be told after it.
+            # Messages after the period may tell what a person did in it.
             candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
             found |= {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
         wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
@@ -480,7 +479,10 @@ class Search:
         return hits if judgement is None else _calibrate_hits(hits, judgement), seen.seq
 
     async def _load_period_candidates(self, question: MemorySearch) -> dict[str, FusedCandidate]:
-        """Return messages of the periods that the query names, as candidates by event id."""
+        """Return messages of the periods that the query names, as candidates by event id.
+
+        Only the first `LOADED_PERIODS` periods of at most `LONGEST_PERIOD` count.
+        """
         latest = [each.get_latest(question.now) for each in question.intent.periods]
         periods = [each for each in latest if each[1] - each[0] <= LONGEST_PERIOD][:LOADED_PERIODS]
         loaded = await asyncio.gather(
@@ -494,7 +496,7 @@ class Search:
             )
         )
         return {
-            each.event_id: FusedCandidate({}, 1.0, measure_content(each), 0.0, 0.0, 0.0)
+            each.event_id: FusedCandidate({}, 1.0, measure_informativeness(each), 0.0, 0.0, 0.0)
             for some in loaded
             for each in some.value
         }

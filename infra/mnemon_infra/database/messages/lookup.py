@@ -1,4 +1,4 @@
-"""Lookup of messages by event id, with the messages around them, and by the period of their sending."""
+"""Lookup of messages by event id, with the messages around them, and by the period of their `sent_at`."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -47,7 +47,8 @@ class MessageLookup(NamedTuple):
 class PeriodLookup(NamedTuple):
     """A request for messages that were sent from `start` up to, but not including, `end`.
 
-    Of more than `limit` messages, those are returned that cut the period into equal numbers of messages.
+    Of a period with more than `limit` messages, the lookup returns `limit` of them, with about the same
+    number of messages between one and the next.
     """
 
     tenant: str
@@ -87,7 +88,7 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 
 def _select_found() -> CTE:
-    """Select the requested messages that are visible; see `_select_placed` for further columns."""
+    """Select the requested messages that are visible, with the columns of `_select_visible_messages`."""
     wanted = func.unnest(make_parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
@@ -98,11 +99,11 @@ def _select_found() -> CTE:
         .limit(1)
         .lateral("said")
     )
-    return _select_placed(wanted.join(said, true()), said, said.c.event_id == wanted.c.event_id)
+    return _select_visible_messages(wanted.join(said, true()), said, said.c.event_id == wanted.c.event_id)
 
 
-def _select_placed(source: FromClause, said: FromClause, condition: ColumnElement[bool]) -> CTE:
-    """Select messages that are visible, each with the watermark of its conversation.
+def _select_visible_messages(source: FromClause, said: FromClause, condition: ColumnElement[bool]) -> CTE:
+    """Select messages that are visible, each with the watermark of its conversation and its span.
 
     `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
     conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
@@ -146,9 +147,10 @@ def _select_placed(source: FromClause, said: FromClause, condition: ColumnElemen
 
 
 def _select_period() -> Select[Any]:
+    """Select the visible messages of a period, at most as many as the parameter `at_most`, spread evenly."""
     start, end = (make_parameter(name, datetime) for name in ("sent_from", "sent_before"))
     is_within = and_(is_owned(messages), messages.c.sent_at >= start, messages.c.sent_at < end)
-    found = _select_placed(messages, messages, is_within)
+    found = _select_visible_messages(messages, messages, is_within)
     place = func.row_number().over(order_by=found.c.seq)
     numbered = select(found, place.label("place"), func.count().over().label("total")).subquery("numbered")
     limit = make_parameter("at_most", int)
@@ -223,7 +225,7 @@ async def load_surroundings(connection: Connection, lookups: Sequence[MessageLoo
 async def load_messages_of_periods(
     connection: Connection, lookups: Sequence[PeriodLookup]
 ) -> list[list[VisibleMessage]]:
-    """Return, for each lookup, visible messages that were sent within the period, in log order."""
+    """Return, for each lookup, at most `limit` visible messages of the period, in log order."""
     parameters = [
         bind_owner(each.tenant, each.user)
         | {

@@ -13,7 +13,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import CommandResult, mnemon
-from tests.support.processes.terminal import at_terminal
+from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
@@ -96,9 +96,9 @@ async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_pat
         candidates = json.loads(as_json.out)["candidates"]
         assert (as_json.code, len(candidates)) == (1, 2)
 
-        answered = await answered_at_terminal(deployment, "0\n", "forget", "--query", "green tea")
+        answered = await run_with_answers(deployment, "0\n", "forget", "--query", "green tea")
         assert (answered.code, answered.out.strip()) == (1, "")
-        answered = await answered_at_terminal(deployment, "9\n2\n", "forget", "--query", "green tea")
+        answered = await run_with_answers(deployment, "9\n2\n", "forget", "--query", "green tea")
         assert answered.code == 0, answered.err
         gone = candidates[1]
         first, second = answered.out.strip().splitlines()
@@ -111,12 +111,12 @@ async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_pat
         assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
 
 
-async def answered_at_terminal(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
+async def run_with_answers(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
     """Run a command whose standard input is a terminal, on which the answers are typed ahead."""
     options = ("--tenant", "acme", "--user", "u1")
-    async with at_terminal(*arguments, *options, MNEMON_NATS_URL=str(deployment.nats_url)) as command:
+    async with run_at_terminal(*arguments, *options, MNEMON_NATS_URL=str(deployment.nats_url)) as command:
         command.type(typed)
-        return await command.ended()
+        return await command.await_end()
 
 
 async def test_search_takes_a_memory_level_as_scope(

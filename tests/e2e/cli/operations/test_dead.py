@@ -13,7 +13,7 @@ from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
 from tests.support.processes.stack import CommandResult, mnemon
-from tests.support.processes.terminal import at_terminal
+from tests.support.processes.terminal import run_at_terminal
 from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[CommandResult]]
@@ -135,10 +135,10 @@ async def test_drop_of_several_letters_is_confirmed_at_the_terminal(
 ) -> None:
     for _ in range(2):
         await bury_said(stock, "x")
-    async with at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
-        await command.asked("Delete for good 2 dead letters? [y/N]")
+    async with run_at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
+        await command.await_question("Delete for good 2 dead letters? [y/N]")
         command.type(typed)
-        done = await command.ended()
+        done = await command.await_end()
     assert done.code == code, done.err
     assert [each.id for each in await kept(stock.connection)] == left
 
@@ -149,10 +149,10 @@ async def test_signal_ends_a_command_that_waits_for_confirmation(
 ) -> None:
     for _ in range(2):
         await bury_said(stock, "x")
-    async with at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
-        await command.asked("Delete for good 2 dead letters? [y/N]")
+    async with run_at_terminal("dead", "drop", "--all", **name_servers(deployment)) as command:
+        await command.await_question("Delete for good 2 dead letters? [y/N]")
         command.send_signal(number)
-        assert (await command.ended()).code == code
+        assert (await command.await_end()).code == code
     assert [each.id for each in await kept(stock.connection)] == [1, 2]
 
 

@@ -19,7 +19,7 @@ from mnemon_infra.broker.streams.applied_position import (
 )
 from mnemon_infra.config import Deployment
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
-from tests.support.processes.terminal import at_terminal
+from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import stack_environment
 from tests.support.stock_client import Stock
 
@@ -157,12 +157,12 @@ async def test_signal_ends_reembed_that_waits_for_confirmation(up: Up) -> None:
     assert saved.code == 0, saved.err
     assert await up.stop() == 0
     command = ("rebuild", "--reembed", "none", "--data", str(up.data))
-    async with at_terminal(*command, **stack_environment(up.data)) as asking:
-        await asking.asked("Swap in these vectors? [y/N]")
-        asking.send_signal(signal.SIGTERM)
-        assert (await asking.ended()).code == 128 + signal.SIGTERM
-    async with at_terminal(*command, **stack_environment(up.data)) as asking:
-        await asking.asked("Swap in these vectors? [y/N]")
-        asking.type("y\n")
-        assert (await asking.ended()).code == 0
+    async with run_at_terminal(*command, **stack_environment(up.data)) as terminal:
+        await terminal.await_question("Swap in these vectors? [y/N]")
+        terminal.send_signal(signal.SIGTERM)
+        assert (await terminal.await_end()).code == 128 + signal.SIGTERM
+    async with run_at_terminal(*command, **stack_environment(up.data)) as terminal:
+        await terminal.await_question("Swap in these vectors? [y/N]")
+        terminal.type("y\n")
+        assert (await terminal.await_end()).code == 0
     assert set(await listed(up)) == {up.schema, f"{up.schema}_before"}

@@ -11,7 +11,7 @@ from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import read_settings
 from tests.support.processes.stack import mnemon
-from tests.support.processes.terminal import at_terminal
+from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
@@ -29,10 +29,12 @@ async def test_redecide_changes_facts_and_settings_and_reports_them(
     async with run_consumers(CONSUMERS, locate_vectors(deployment, tmp_path / "vectors")):
         for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
             assert (await stock.ask("save", text=text))["decision"] == "saved"
-        async with at_terminal("rebuild", "--redecide", "dedupe.update_threshold=0.05", **servers) as asking:
-            await asking.asked("Make these changes? [y/N]")
-            asking.send_signal(signal.SIGTERM)
-            assert (await asking.ended()).code == 128 + signal.SIGTERM
+        async with run_at_terminal(
+            "rebuild", "--redecide", "dedupe.update_threshold=0.05", **servers
+        ) as terminal:
+            await terminal.await_question("Make these changes? [y/N]")
+            terminal.send_signal(signal.SIGTERM)
+            assert (await terminal.await_end()).code == 128 + signal.SIGTERM
         command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]
         changed = await mnemon(*command, **servers)
         assert changed.code == 0, changed.err

@@ -18,8 +18,8 @@ from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams import log_reader
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.support.servers.log_server import LogServer, is_reconnected
-from tests.support.stock_client import Stock, acknowledge
+from tests.support.servers.log_server import LogServer, await_reconnection
+from tests.support.stock_client import Stock, acknowledge_messages
 
 T = TypeVar("T")
 
@@ -88,18 +88,18 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
 
 async def test_reset_of_a_consumer_lowers_the_position(connection: Client) -> None:
     seq = await Stock(connection).say("hello")
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     position = AppliedPosition("index")
     assert await position.refresh(connection.jetstream()) == seq
     await reset_consumer(connection, LOG, "index")
     assert await position.refresh(connection.jetstream()) == 0
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     assert await position.wait_for(connection.jetstream(), seq, 60) == seq
 
 
 async def test_deleted_consumer_keeps_its_position_until_it_is_created_again(connection: Client) -> None:
     seq = await Stock(connection).say("hello")
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     position = AppliedPosition("index")
     assert await position.refresh(connection.jetstream()) == seq
     await connection.jetstream().delete_consumer(LOG, "index")
@@ -115,14 +115,14 @@ async def test_server_that_lags_does_not_lower_the_position(log_server: LogServe
     stock = Stock(connection)
     first = await stock.say("one")
     seq = await stock.say("two")
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     await log_server.keep_state()
-    await is_reconnected(connection)
-    await acknowledge(connection, "index", 1)
+    await await_reconnection(connection)
+    await acknowledge_messages(connection, "index", 1)
     position = AppliedPosition("index")
     assert await position.refresh(connection.jetstream()) == seq
     await log_server.restore_state()
-    await is_reconnected(connection)
+    await await_reconnection(connection)
     assert await read_applied_position(connection.jetstream(), "index") == first
     assert await position.refresh(connection.jetstream()) == seq
     await connection.close()

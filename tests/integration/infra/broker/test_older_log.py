@@ -15,7 +15,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.process.fault import take_fault
-from tests.support.servers.log_server import LogServer, is_reconnected
+from tests.support.servers.log_server import LogServer, await_reconnection
 from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
@@ -44,7 +44,7 @@ async def test_consumers_end_when_the_log_has_an_older_state(
     stock = Stock(connection)
     await stock.say("in the older state")
     await log_server.keep_state()
-    await is_reconnected(connection)
+    await await_reconnection(connection)
     watching = ProcessProbe(("persist",), deployment, lambda: ())
     async with (
         run_consumers(["persist"], deployment),
@@ -55,7 +55,7 @@ async def test_consumers_end_when_the_log_has_an_older_state(
         await AppliedPosition().wait_for(connection.jetstream(), lost[-1], TIMEOUT)
         assert await watching.check() == []
         await log_server.restore_state()
-        await is_reconnected(connection)
+        await await_reconnection(connection)
         for number in range(written):
             await stock.say(f"written at a position of a lost event {number}")
         reasons = await watching.check()

@@ -64,7 +64,7 @@ async def test_only_the_first_hits_have_surroundings(database: Database) -> None
 
 
 async def read_period(database: Database, start: int, end: int, limit: int, user: str = "anna") -> list[int]:
-    """The log positions of messages that were sent from one second up to another."""
+    """Return the log positions of messages that were sent from the second `start` up to the second `end`."""
     sent_from, sent_before = (datetime.fromtimestamp(1.8e9 + each, UTC) for each in (start, end))
     wanted = PeriodLookup("acme", user, sent_from, sent_before, limit)
     (found,) = await database.run_query(load_messages_of_periods([wanted]))

@@ -28,8 +28,8 @@ REACH: Final = 4
 SESSION_HITS: Final = 5
 """Number of best messages of a session that make up its score; each counts half as much as the one before."""
 
-TELLING_LENGTH: Final = 200
-"""Number of characters from which a longer message tells no more by itself."""
+INFORMATIVE_LENGTH: Final = 200
+"""Number of characters from which a longer message is no more informative."""
 
 
 class MessageFeatures(NamedTuple):
@@ -37,7 +37,7 @@ class MessageFeatures(NamedTuple):
 
     Attributes:
         terms: score by words, relative to the other candidates, 0 to 1; for a candidate that was found by its
-            time, how much it tells by itself.
+            time, its informativeness.
         term_rank: 1 for the message with the highest score by words, 1/2 for the second, 1/3 for the third,
             and so on.
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
@@ -177,12 +177,13 @@ def extract_features(
     return list(zip(near_or_found, map(MessageFeatures._make, rows), strict=True))
 
 
-def measure_content(message: VisibleMessage) -> float:
-    """Return how much a message tells by itself, 0 to 1: more if it is long, half if it only asks something.
+def measure_informativeness(message: VisibleMessage) -> float:
+    """Return how informative a message is without the messages around it, 0 to 1.
 
-    Messages of an assistant count half, too.
+    Longer messages are more informative, up to `INFORMATIVE_LENGTH`. A message with a question mark counts
+    half, and so does a message of an assistant.
     """
-    share = min(1.0, math.log1p(len(message.content)) / math.log1p(TELLING_LENGTH))
+    share = min(1.0, math.log1p(len(message.content)) / math.log1p(INFORMATIVE_LENGTH))
     return (
         share
         * (0.5 if describe_text(message.content).is_question else 1.0)

@@ -28,7 +28,7 @@ request.
 """
 
 OTHER_FORM_WEIGHT: Final = 0.5
-"""Weight of another form of a name, as a share of the weight of the query's words: of "Kate", Katherine."""
+"""Weight of another form of a name, such as Katherine for "Kate", as a share of the weight of a word."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -141,7 +141,7 @@ class QueryIntent:
 
     @cached_property
     def has_given_name(self) -> bool:
-        """Return whether the query has a capitalised word that is a known given name."""
+        """Return whether a capitalised word of the query is a known given name, and not a word of a date."""
         return any(map(_is_given_name, self._undated_words))
 
     @cached_property

@@ -298,8 +298,8 @@ def is_given_name(word: str) -> bool:
 def list_other_forms(word: str) -> AbstractSet[str]:
     """Return the other spellings, full and short forms of an English given name, all in lower case.
 
-    Forms that are also ordinary words, such as Will, are left out. A Russian name shares a concept with its
-    forms.
+    Forms that are also ordinary words, such as Will, are left out. Russian names are not looked up here: the
+    forms of a Russian name share a concept.
     """
     return _load_english_forms().get(word, frozenset())
 

@@ -73,11 +73,11 @@ class WordKind(StrEnum):
     ON = "P"
     OF = "f"
     FROM = "F"
-    """`from`, and with the value 1 «с», which means a period up to now if no end follows."""
+    """`from`, and with the value 1 «с» and «со», which begin a period up to now if no end follows."""
     TO = "T"
     UNTIL = "U"
     DURING = "X"
-    """`during`, and with the value 1 `since`."""
+    """`during`, and with the value 1 `since`, which begins a period up to now."""
     BETWEEN = "b"
     AND = "k"
     EVERY = "v"
@@ -347,7 +347,7 @@ def split_date_words(text: str) -> list[DateWord]:
 
 
 def is_date_word(word: str) -> bool:
-    """Return whether a word, in any case, has a role in dates, as "last", "week" and 2024 have."""
+    """Return whether a word, in any letter case, has a role in dates, as "last", "week" and 2024 have."""
     return _read_word(word.lower().replace("ё", "е")).kind is not WordKind.OTHER
 
 

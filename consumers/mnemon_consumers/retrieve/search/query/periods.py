@@ -95,7 +95,7 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
     the last day of this name before today. "A week ago" and "in two months" mean a period as long as the
     unit, around that day. The first week of a month or a year is its first seven days; the beginning, the
-    middle and the end are thirds.
+    middle and the end are thirds. After "since" or «с», a day, week, month, season or year lasts until today.
 
     Args:
         text: a query.

@@ -54,7 +54,7 @@ def forbid_repeated_query(change: str, fact: FactRecord) -> AbstractContextManag
     """Return `forbid_repetition` for a change of the fact that a query named.
 
     Args:
-        change: the change: `removal`.
+        change: noun for the change: `removal` or `change`.
         fact: the fact.
     """
     return forbid_repetition(

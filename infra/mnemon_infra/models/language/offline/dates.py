@@ -255,8 +255,8 @@ _WEEKDAY: Final = rf"(?P<weekday>{_join_words(_WEEKDAYS)})"
 _SHIFT: Final = rf"(?P<shift>{_join_words(_SHIFTS)})"
 _NUMBER: Final = r"(?P<number>\d{1,2})(?:st|nd|rd|th|-?го)?"
 _NO_YEAR: Final = r"(?!,? (?:of )?\d{4})"
-_NOT_REGULAR: Final = r"(?! (?:mornings|afternoons|evenings|nights)\b)"
-"""What does not follow a weekday that is a date: "on Wednesday evenings" names no single day."""
+_NO_PLURAL: Final = r"(?! (?:mornings|afternoons|evenings|nights)\b)"
+"""Excludes a regular weekday: "on Wednesday evenings" names no single day."""
 
 _ALWAYS: Final = _compile_rules(
     (rf"(?P<day>{_join_words(_DAYS)})", _read_day_name),
@@ -276,7 +276,7 @@ _ALWAYS: Final = _compile_rules(
 
 def _build_directed_rules(direction: Direction) -> list[tuple[re.Pattern[str], DateReading]]:
     return _compile_rules(
-        (rf"(?:on|в|во) {_WEEKDAY}{_NOT_REGULAR}", _build_weekday_reading(direction)),
+        (rf"(?:on|в|во) {_WEEKDAY}{_NO_PLURAL}", _build_weekday_reading(direction)),
         (rf"(?:in|в) {_MONTH}{_NO_YEAR}", _build_month_reading(direction)),
         (rf"(?:on )?(?:the )?{_NUMBER} (?:of )?{_MONTH}{_NO_YEAR}", _build_day_reading(direction)),
         (rf"(?:on )?{_MONTH} {_NUMBER}{_NO_YEAR}", _build_day_reading(direction)),

@@ -10,7 +10,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.settings.store import LiveSettings
-from tests.support.stock_client import Stock, acknowledge
+from tests.support.stock_client import Stock, acknowledge_messages
 
 OWNER: Owner = ("acme", "u1")
 
@@ -21,7 +21,7 @@ async def test_reset_of_index_makes_requests_wait_until_it_has_read_the_log_agai
     stock = Stock(connection)
     follower, changed = LogFollower(LiveSettings(), users=10), asyncio.Event()
     seq = await stock.say("before the reset")
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     await follower.follow_changes(connection, lambda _: changed.set())
     assert await follower.await_indexed_position(OWNER, seq) == seq
 
@@ -30,5 +30,5 @@ async def test_reset_of_index_makes_requests_wait_until_it_has_read_the_log_agai
     await connection.publish("changed.acme.u1", json.dumps({"seq": newer}).encode())
     await asyncio.wait_for(changed.wait(), 60)
     assert await follower.await_indexed_position(OWNER, seq) == 0
-    await acknowledge(connection, "index", 1)
+    await acknowledge_messages(connection, "index", 1)
     assert await follower.await_indexed_position(OWNER, seq) == seq

@@ -493,6 +493,7 @@ ONE_STATEMENT = {
     "ru: город и страна": ("Живёт в Казани, Россия", "Живёт в Москве"),
     "ru: два дня": ("Бокс по понедельникам и средам", "Бокс теперь по вторникам и четвергам"),
 }
+"""An older fact of one statement, with commas or conjunctions within it, and a newer fact that answers it."""
 
 
 def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:

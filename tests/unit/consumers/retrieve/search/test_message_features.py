@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_consumers.retrieve.search.messages.message_features import (
     MessageFeatures,
     extract_features,
-    measure_content,
+    measure_informativeness,
 )
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS, SUFFICIENT_TEXTS, TermStatistics
@@ -58,13 +58,13 @@ def features(
 
 def test_a_statement_tells_more_than_a_question_a_short_word_or_an_answer_of_an_assistant() -> None:
     text = "We bought tickets to Lisbon"
-    told = measure_content(said(1, text))
+    told = measure_informativeness(said(1, text))
 
-    assert measure_content(said(1, text * 20)) == 1 > told > 0
-    assert measure_content(said(1, f"{text}?")) < 0.6 * told
-    assert measure_content(said(1, "Ok")) < 0.5 * told
-    assert measure_content(said(1, text, role="assistant")) == told / 2
-    assert measure_content(said(1, text, role="assistant", name="Anna")) == told
+    assert measure_informativeness(said(1, text * 20)) == 1 > told > 0
+    assert measure_informativeness(said(1, f"{text}?")) < 0.6 * told
+    assert measure_informativeness(said(1, "Ok")) < 0.5 * told
+    assert measure_informativeness(said(1, text, role="assistant")) == told / 2
+    assert measure_informativeness(said(1, text, role="assistant", name="Anna")) == told
 
 
 def test_neighbours_share_the_score_and_distant_ones_less() -> None:
