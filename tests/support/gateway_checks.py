@@ -24,6 +24,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"is missing[:;] (give|name)",
             # The log decides.
             r"is not in the log",
+            r"the log begins at",
             r"is in the future",
             r"is in the past",
             r"is not the `next` of a reply",

@@ -129,9 +129,8 @@ class MemoryRequest:
             list_command: command to name if nothing is found, such as `tasks list`.
             alternative: another next step if nothing is found, as a sentence.
         """
-        next_step = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
-        if alternative:
-            next_step = f"{next_step}. {alternative}"
+        listing = f"List the ids: mnemon {list_command} {self.options}" if list_command else ""
+        next_step = ". ".join(filter(None, (listing, alternative)))
         deployment = require_deployment(self.data, "broker")
         perform_command(_send_request(deployment, self, send, show, conclude, next_step))
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -284,19 +284,19 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
     async with open_exclusive_site(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
         end = await place.load_log_end()
-        if not up_to and isinstance(moment, datetime):
-            first = await find_first_event_from(place.connection.jetstream(), 1)
-            begun = f"begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}" if first else "is empty"
+        if not up_to and (first := await find_first_event_from(place.connection.jetstream(), 1)):
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"the log {begun}, and nothing lies before {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before that",
                 "Give a later time",
             )
+        if not end:
+            refuse(ExitCode.USAGE_ERROR, "the log is empty", "Publish events first")
         if not 0 < up_to <= end:
             refuse(
                 ExitCode.USAGE_ERROR,
                 f"the log has no position {up_to:,}",
-                f"The log goes from 1 to {end:,}" if end else "The log is empty",
+                f"The log goes from 1 to {end:,}",
             )
         async with open_generation(place, "as of", progress, up_to) as generation:
             await generation.replay_to(up_to, progress)

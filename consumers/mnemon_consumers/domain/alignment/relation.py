@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
@@ -208,30 +207,29 @@ class _PairComparison:
         answered = [{TermKind.NAME}] if "residence" in self.old.slots else []
         answered += [
             kinds
-            for terms in self._list_unmatched_clauses(self.new, 1)
+            for terms in self._list_unmatched_clauses(1)
             if (kinds := list_kinds(terms)) <= {TermKind.DATE, TermKind.NUMBER}
         ]
         silent = [
             terms
-            for terms in self._list_unmatched_clauses(self.old, 0)
+            for terms in self._list_unmatched_clauses(0)
             if list_kinds(terms) not in answered and not any(consists_of(terms, slot) for slot in slots)
         ]
         # Without a counterpart of any term, one of these clauses is the one that the newer fact is about.
         return len(silent) > (0 if self.alignment.pairs else 1)
 
-    def _list_unmatched_clauses(self, statement: ParsedFact, side: int) -> list[tuple[Term, ...]]:
+    def _list_unmatched_clauses(self, side: int) -> list[tuple[Term, ...]]:
         """Return the terms of each clause that has terms, but none with a counterpart.
 
         Args:
-            statement: the older or the newer fact.
             side: 0 for the older fact, 1 for the newer one.
         """
         left = (self.alignment.old, self.alignment.new)[side]
         matched = [pair[side].place for pair in self.alignment.pairs]
         clauses = [
-            tuple(term for term in left if start <= term.place < end)
-            for start, end in pairwise((*statement.clause_starts, len(statement.raw)))
-            if not any(start <= place < end for place in matched)
+            tuple(term for term in left if term.place in clause)
+            for clause in (self.old, self.new)[side].clauses
+            if not any(place in clause for place in matched)
         ]
         return [terms for terms in clauses if terms]
 
@@ -989,9 +987,9 @@ class _PairComparison:
         """
         old, new = (
             {
-                statement.raw[start]
-                for start, end in list(pairwise((*statement.clause_starts, len(statement.raw))))[1:]
-                if any(start < term.place < end for term in left)
+                statement.raw[clause.start]
+                for clause in statement.clauses[1:]
+                if any(term.place in clause[1:] for term in left)
             }
             for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new))
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -110,6 +111,11 @@ class ParsedFact:
         For a phrase of the lexicon, this is the phrase's second word.
         """
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
+
+    @property
+    def clauses(self) -> list[range]:
+        """Return the indexes in `raw` of the words of each clause, in order."""
+        return [range(*bounds) for bounds in pairwise((*self.clause_starts, len(self.raw)))]
 
     @property
     def has_head(self) -> bool:

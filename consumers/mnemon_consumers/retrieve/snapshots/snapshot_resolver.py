@@ -93,13 +93,8 @@ class SnapshotResolver:
         else:
             position = moment
         end = await read_log_end(self._broker.stream_context)
-        if not position and isinstance(moment, datetime):
-            first = await find_first_event_from(self._broker.stream_context, 1)
-            begun = f"begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}" if first else "is empty"
-            raise InvalidBody(
-                "as_of",
-                f"the log {begun}, and nothing lies before {moment:%Y-%m-%dT%H:%M:%SZ}; give a later time",
-            )
+        if not position and (first := await find_first_event_from(self._broker.stream_context, 1)):
+            raise InvalidBody("as_of", f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}; give a later time")
         if not 0 < position <= end:
             raise InvalidBody(
                 "as_of",

@@ -69,15 +69,15 @@ async def test_time_before_the_log_is_refused_with_the_time_of_its_first_event(
         assert (refused.code, refused.out) == (2, "")
         return refused.err
 
-    assert await refuse_until("1") == "mnemon: the log has no position 1\n  The log is empty\n"
-    assert "the log is empty, and nothing lies before 2001-01-01" in await refuse_until("2001-01-01")
+    for moment in "1", "2001-01-01":
+        assert await refuse_until(moment) == "mnemon: the log is empty\n  Publish events first\n"
     first = await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "Hi"})
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "Hi again"})
     begun = await find_first_event_from(stock.connection.jetstream(), first)
     assert begun
     assert await refuse_until("2001-01-01T13:00:00+03:00") == (
-        f"mnemon: the log begins at {begun[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before "
-        "2001-01-01T10:00:00Z\n  Give a later time\n"
+        f"mnemon: the log begins at {begun[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before that\n"
+        "  Give a later time\n"
     )
     assert await refuse_until("3") == "mnemon: the log has no position 3\n  The log goes from 1 to 2\n"
 

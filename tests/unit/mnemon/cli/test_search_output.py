@@ -7,8 +7,8 @@ from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_contracts.verbs.tools import SearchHitV2, SearchReplyV2
 
 BY_WORDS = "searched by words only: the query could not be embedded"
-HIT = SearchHitV2(id="pf_001", scope="memories", text="Likes tea", score=0.5)
 NOT_RERANKED = "hits not reranked: the reranker gave no usable answer"
+HIT = SearchHitV2(id="pf_001", scope="memories", text="Likes tea", score=0.5)
 
 
 @pytest.mark.parametrize(

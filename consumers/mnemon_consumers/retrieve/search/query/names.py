@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from anyascii import anyascii
 from nicknames import name_triplets
@@ -493,8 +493,13 @@ def _collect_names(names: Mapping[str, AbstractSet[str]], keys: AbstractSet[str]
 
 
 @cache
+def _load_names() -> dict[str, str]:
+    return tomllib.loads((files(__package__) / "names.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _load_given_names() -> GivenNames:
-    data: dict[str, Any] = tomllib.loads((files(__package__) / "names.toml").read_text(encoding="utf-8"))
+    data = _load_names()
     relatives: dict[str, set[str]] = {}
     spellings: set[str] = set()
     fulls: set[str] = set()
@@ -527,7 +532,7 @@ def _load_given_names() -> GivenNames:
 
 @cache
 def _load_english_forms() -> Mapping[str, AbstractSet[str]]:
-    data: dict[str, Any] = tomllib.loads((files(__package__) / "names.toml").read_text(encoding="utf-8"))
+    data = _load_names()
     relatives: dict[str, set[str]] = {}
     for line in data["english"].strip().splitlines():
         full, short = (part.split() for part in line.split("|"))
