@@ -21,6 +21,7 @@ from mnemon_consumers.domain.alignment.syntax import (
     is_copular,
     is_past,
     join_particles,
+    list_clause_starts,
     measure_head,
 )
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys, parse_number_key, tokenize
@@ -108,7 +109,7 @@ class _Parser:
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
             reason_at=find_reason_start(self._tokens),
-            clause_starts=(0, *(at for at, token in enumerate(self._tokens) if token.is_clause_start)),
+            clause_starts=list_clause_starts(self._tokens, self._head),
             raw=tuple(token.word for token in self._tokens),
             concepts=frozenset(self._concepts),
             compounds=frozenset(self._compounds),

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
-from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, parse_words
+from mnemon_consumers.domain.alignment.query_words import (
+    COMMON_WEIGHT,
+    ContentWord,
+    ContentWords,
+    parse_words,
+)
+from mnemon_consumers.domain.alignment.statement import TermKind
 
 LONGEST: Final = 500
 """Maximum number of characters of a query to read, from its beginning."""
@@ -34,6 +41,9 @@ SHARE_BY_SEVERAL: Final = 0.3
 DISAGREEMENT: Final = 0.5
 """Factor for the fit of a fact that disagrees with the query: in person, negation, direction, word order or
 tense."""
+
+
+_QUALIFYING: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
 
 
 class FactFit(NamedTuple):
@@ -87,8 +97,9 @@ def _find_named_fact(
     if all(word.weight <= COMMON_WEIGHT for word in query.content):
         return None
     # Of "Likes dark beer" and "Does not like dark beer", "dark beer" means either, "no beer" the second.
-    is_bare = not query.denies and not any(word.direction for word in query.content)
-    if is_bare and any(_may_mean(query, known[other], known[best]) for other in others):
+    if not query.denies and any(_may_mean(query, known[other], known[best]) for other in others):
+        return None
+    if _says_something_else(known[best], query):
         return None
     if len(query.content) == 1 and (query.content[0].is_measure or query.content[0].is_adjective):
         return None
@@ -99,14 +110,30 @@ def _find_named_fact(
 def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> bool:
     """Return whether a query that denies nothing may mean another fact than the one that fits best.
 
-    The other fact has all words of the query. If these are several words, the facts differ in negation, or in
-    the person and the query names none.
+    The other fact has all words of the query, none in a contrary direction. If these are several words, the
+    facts differ in negation, or in the person and the query names none.
     """
-    if not all(other.find(word) for word in query.content):
+    found = [(word, other.find(word)) for word in query.content]
+    if any(known is None or _is_contrary(word, known) for word, known in found):
         return False
-    says_whose = query.people or not load_lexicon().grammar["user"].isdisjoint(query.plain)
+    says_whose = query.people or not load_lexicon().grammar["first_person"].isdisjoint(query.plain)
     is_of_others = not says_whose and other.people != best.people
     return len(query.content) == 1 or other.denies != best.denies or is_of_others
+
+
+def _says_something_else(fact: ContentWords, query: ContentWords) -> bool:
+    """Return whether a clause of a fact, not of names, dates and numbers alone, has no word of a query."""
+    parsed = parse_fact(fact.text)
+    clauses = [[term for term in parsed.words if term.place in clause] for clause in parsed.clauses]
+    return any(
+        not all(term.kind in _QUALIFYING for term in terms)
+        and not parse_words(" ".join(term.text for term in terms)).sum_weight_in(query)
+        for terms in clauses
+    )
+
+
+def _is_contrary(word: ContentWord, other: ContentWord) -> bool:
+    return bool(word.direction and other.direction and word.direction != other.direction)
 
 
 def _measure_fit(query: ContentWords, fact: ContentWords) -> float:
@@ -131,6 +158,6 @@ def _agrees_with_fact(query: ContentWords, fact: ContentWords) -> bool:
         return False
     for word in query.content:
         other = fact.find(word)
-        if other and word.direction and other.direction and word.direction != other.direction:
+        if other and _is_contrary(word, other):
             return False
     return agrees_in_order(query, fact) and agrees_in_tense(query, fact)

@@ -81,6 +81,9 @@ SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
 replaced."""
 
+_AMOUNTS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
+_ADDRESS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
+
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People whose mention tells the marital status."""
 
@@ -167,8 +170,9 @@ class _PairComparison:
         if problem := self._find_contradiction():
             return self._decide_different(problem)
         if slot := self.replacement.find_changed_slot():
-            if _names_companion(self.alignment.old) and not _names_companion(self.alignment.new):
-                return self._decide_undecided(f"a new value: {slot}; only the older fact names a companion")
+            is_alone = not load_lexicon().grammar["alone"].isdisjoint(self.new.raw)
+            if _has_addition(self.alignment.old) and not (is_alone or _has_addition(self.alignment.new)):
+                return self._decide_undecided(f"a new value: {slot}; the older fact says with whom or what")
             return self._decide_update(f"a new value: {slot}")
         return (
             self._decide_feeling()
@@ -200,40 +204,82 @@ class _PairComparison:
         """Return whether a clause of the older fact says something on which the newer fact is silent.
 
         For example, "Lives in York" is silent on "is allergic to nuts" in "Lives in Leeds and is allergic
-        to nuts". Further names of a place, as in "Leeds, England", are no such clause, nor are other words
-        for the value, nor is the second of two days or numbers if the newer fact has two as well.
+        to nuts". A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", does
+        not answer a clause.
         """
-        slots = [slot for slot in WORD_SLOTS if slot in self.old.slots & self.new.slots]
-        answered = [{TermKind.NAME}] if "residence" in self.old.slots else []
-        answered += [
-            kinds
-            for terms in self._list_unmatched_clauses(1)
-            if (kinds := list_kinds(terms)) <= {TermKind.DATE, TermKind.NUMBER}
-        ]
-        silent = [
-            terms
-            for terms in self._list_unmatched_clauses(0)
-            if list_kinds(terms) not in answered and not any(consists_of(terms, slot) for slot in slots)
-        ]
+        silent = [clause for clause in self.old.clauses if not self._is_answered(clause)]
         # Without a counterpart of any term, one of these clauses is the one that the newer fact is about.
         return len(silent) > (0 if self.alignment.pairs else 1)
 
-    def _list_unmatched_clauses(self, side: int) -> list[tuple[Term, ...]]:
-        """Return the terms of each clause that has terms, but none with a counterpart.
+    def _is_answered(self, clause: range) -> bool:
+        left = [term for term in self.alignment.old if term.place in clause]
+        matched = [a for a, _ in self.alignment.pairs if a.place in clause]
+        if not left or not all(self._is_repeated(term, clause) for term in matched):
+            return True
+        return not self.new.is_ended and self._belongs_to_value(clause, left)
+
+    def _is_repeated(self, term: Term, clause: range) -> bool:
+        """Return whether the older fact has a term outside of a clause, too."""
+        return any(not term.keys.isdisjoint(each.keys) for each in self.old.terms if each.place not in clause)
+
+    def _belongs_to_value(self, clause: range, left: Sequence[Term]) -> bool:
+        """Return whether a clause is a part of the value that the newer fact replaces.
+
+        Such parts are the second name in "Leeds, England", the second word in "black and white", the date in
+        "on Monday, 5 May", further words of an address, and other words for a value.
 
         Args:
-            side: 0 for the older fact, 1 for the newer one.
+            clause: a clause of the older fact.
+            left: its terms, none with a counterpart.
         """
-        left = (self.alignment.old, self.alignment.new)[side]
-        matched = [pair[side].place for pair in self.alignment.pairs]
+        kinds, slots = list_kinds(left), self.old.slots & self.new.slots
+        grammar = load_lexicon().grammar
+        is_joined = self.old.raw[clause.start - 1] in grammar["conjunctions"]
+        if "residence" in slots:
+            has_place = any(term.text in grammar["places"] for term in left)
+            is_address = all(term.kind in _ADDRESS or term.text in grammar["places"] for term in left)
+            is_name = kinds == {TermKind.NAME} and len(left) == len(clause)
+            return is_address and not is_joined and (has_place or is_name)
+        if any(consists_of(left, slot) for slot in WORD_SLOTS if slot in slots):
+            return True
+        before = next((t for t in reversed(self.alignment.old) if t.place < clause.start), None)
+        if before is None:
+            return False
+        if kinds <= _AMOUNTS and before.kind in _AMOUNTS and TermKind.DATE in list_kinds(self.alignment.new):
+            return True
+        if len(left) < len(clause):
+            return False
+        if kinds in [list_kinds(each) for each in self._list_bare_clauses()]:
+            return True
+        is_name = kinds == {TermKind.NAME} and before.kind is TermKind.NAME
+        is_list = is_joined and not any(self._is_repeated(term, clause) for term in left)
+        return is_name or (is_list and ("favourite" in slots or self.old.is_copular))
+
+    def _list_bare_clauses(self) -> list[list[Term]]:
+        """Return the terms of the later clauses of the newer fact that have no other words."""
         clauses = [
-            tuple(term for term in left if term.place in clause)
-            for clause in (self.old, self.new)[side].clauses
-            if not any(place in clause for place in matched)
+            (clause, [term for term in self.alignment.new if term.place in clause])
+            for clause in self.new.clauses[1:]
         ]
-        return [terms for terms in clauses if terms]
+        return [left for clause, left in clauses if len(left) == len(clause)]
+
+    def _joins_clauses(self) -> bool:
+        """Return whether the newer fact has a part of one clause and a part of another of the older fact.
+
+        For example, "Hates coffee" has a part of both clauses of "Likes coffee but hates tea".
+        """
+        left = [term.place for term in self.alignment.old]
+        matched = [a.place for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
+        shared = [
+            clause
+            for clause in self.old.clauses
+            if any(place in clause for place in left) and any(place in clause for place in matched)
+        ]
+        return len(shared) > 1 and len(self.new.clauses) < len(self.old.clauses)
 
     def _decide_same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
+        if is_covered and self._joins_clauses():
+            return self._decide_undecided("the newer fact may join parts of two statements of the older one")
         return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)
 
     def _shares_slot(self) -> bool:
@@ -1196,9 +1242,9 @@ def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
 
 
-def _names_companion(terms: Sequence[Term]) -> bool:
-    """Return whether one of the terms is someone that a person is "with"."""
-    return any(term.role == "with" and _is_someone(term) for term in terms)
+def _has_addition(terms: Sequence[Term]) -> bool:
+    """Return whether one of the terms stands after "with": "with Bob", "with a nut allergy"."""
+    return any(term.role == "with" for term in terms)
 
 
 def _is_companion(term: Term) -> bool:

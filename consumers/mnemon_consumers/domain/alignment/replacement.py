@@ -1,7 +1,7 @@
 """Replacement of values: decides whether a newer value of an attribute replaces an older value."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -656,7 +656,7 @@ class Replacement:
         )
 
 
-def list_kinds(terms: tuple[Term, ...]) -> set[TermKind]:
+def list_kinds(terms: Iterable[Term]) -> set[TermKind]:
     """Return the kinds of terms."""
     return {term.kind for term in terms}
 

@@ -102,6 +102,28 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
     return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
 
 
+def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
+    """Return the indexes of the tokens that begin a clause, in order; the first is 0.
+
+    A dash begins a clause if a predicate stands before it, and it does not identify a thing, as in "Основной
+    телефон — Samsung".
+    """
+    starts = [0]
+    for at, token in enumerate(tokens[1:], 1):
+        is_after_dash = tokens[at - 1].word in ("—", "–") and at - 1 != head
+        if token.is_clause_start or (is_after_dash and any(map(_is_predicate, tokens[: at - 1]))):
+            starts.append(at)
+    return tuple(starts)
+
+
+def _is_predicate(token: Token) -> bool:
+    if is_cyrillic(token.word):
+        return not list_grammemes(token.word).isdisjoint(_PREDICATES)
+    grammar = load_lexicon().grammar
+    is_auxiliary = token.word in grammar["auxiliaries"]
+    return is_auxiliary or token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))
+
+
 def _measure_russian_head(tokens: Sequence[Token]) -> int:
     if tokens[0].word == "у" and len(tokens) > 1:
         return 2

@@ -22,11 +22,22 @@ _TOKEN: Final = re.compile(
 _OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
 """Words in which `'s` is not removed."""
 
-_CLAUSE_MARKS: Final = (",", ";", "!", "?", ")", " (")
-"""Characters after a word that end a clause. A full stop ends it too, except after `_ABBREVIATIONS`."""
+_CLAUSE_END: Final = re.compile(
+    r"""
+    ["»”]* (?: [,;!?)\]…\n•] | \.\.\. | \s* [([•…] | \s [+&/] \s | / (?=[^\W\d_]{2}) )
+    """,
+    re.VERBOSE,
+)
+"""Marks after the last word of a clause; full stops, conjunctions and dashes have rules of their own."""
 
-_ABBREVIATIONS: Final = frozenset(("mrs", "prof", "просп", "наб"))
-"""Words of more than two letters after which a full stop ends no clause, as after all shorter words."""
+_QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+
+_JOINED: Final = re.compile(r"\b(?:as well as|along with|together with)\b", re.IGNORECASE)
+
+_ABBREVIATIONS: Final = frozenset(
+    ("mr", "mrs", "ms", "dr", "st", "jr", "sr", "prof", "inc", "ltd", "vs", "etc", "no")
+) | frozenset(("ул", "кв", "пр", "просп", "пер", "наб", "им", "гг", "обл", "руб", "тыс", "млн", "стр"))
+"""Words whose full stop ends no clause; that of a single letter never does."""
 
 
 class Token(NamedTuple):
@@ -53,10 +64,10 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> Iterator[Token]:
     """Split a fact into its tokens."""
-    plain = fold_characters(text)
-    conjunctions = load_lexicon().grammar["conjunctions"]
+    plain = _JOINED.sub("and", fold_characters(text)).replace(" - ", " — ")
     if is_cyrillic(plain.casefold()):
         plain = plain.replace(": ", " — ")
+    quoted = [found.span() for found in _QUOTED.finditer(plain)]
     is_first, is_clause_start = True, False
     for found in _TOKEN.finditer(plain):
         surface, word = found[0], found[0].casefold()
@@ -64,10 +75,18 @@ def tokenize(text: str) -> Iterator[Token]:
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
         yield Token(surface, word, *_list_token_forms(word), is_first, is_denied, is_clause_start)
-        following = plain[found.end() : found.end() + 2]
-        is_first = following in (". ", "! ", "? ")
-        is_stop = following == ". " and len(word) > 2 and word not in _ABBREVIATIONS
-        is_clause_start = is_stop or following.startswith(_CLAUSE_MARKS) or word in conjunctions
+        end = found.end()
+        is_first = plain[end : end + 2] in (". ", "! ", "? ")
+        is_quoted = any(start < end < stop - 1 for start, stop in quoted)
+        is_clause_start = not is_quoted and _ends_clause(plain, end, surface)
+
+
+def _ends_clause(text: str, end: int, word: str) -> bool:
+    """Return whether a clause ends after a word that ends at an index of the text, or with a conjunction."""
+    if text[end : end + 1] == "." and not text.startswith("...", end):
+        is_stop = text[end + 1 : end + 2] in (" ", "\n")
+        return is_stop and len(word) > 1 and word.casefold() not in _ABBREVIATIONS
+    return word in load_lexicon().grammar["conjunctions"] or _CLAUSE_END.match(text, end) is not None
 
 
 @lru_cache(maxsize=WORDS)

@@ -75,6 +75,10 @@ def test_one_word_in_several_facts_names_none_of_them(query: str, affirms: str, 
     [
         ("green tea", "Likes green tea with milk", "Likes green tea without sugar"),
         ("зелёный чай", "Любит зелёный чай с молоком", "Любит зелёный чай без сахара"),
+        ("allergy to penicillin", "Has an allergy to penicillin", "Has no allergy to penicillin"),
+        ("trip to Rome", "Plans a trip to Rome", "Wife plans a trip to Rome"),
+        ("квартира в Туле", "Есть квартира в Туле", "Нет квартиры в Туле"),
+        ("her piano lessons", "Takes piano lessons", "Daughter takes piano lessons"),
         ("tennis on Sundays", "Plays tennis on Sundays", "Mother plays tennis on Sundays"),
         ("теннис по воскресеньям", "Играет в теннис по воскресеньям", "Мама играет в теннис по воскресеньям"),
     ],
@@ -84,6 +88,22 @@ def test_several_words_in_two_facts_name_none_of_them(query: str, one: str, othe
     choice = choose_fact(query, [("a", one), ("b", other)])
     assert choice.named is None
     assert [each.id for each in choice.ranked] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("lives in Leeds", "Lives in Leeds, works at Google, is allergic to penicillin"),
+        ("works at Google", "Works at Google and plays the cello"),
+        ("аллергия на орехи", "Живёт в Туле, аллергия на орехи"),
+    ],
+)
+def test_words_of_one_clause_do_not_name_a_fact_of_several(query: str, fact: str) -> None:
+    choice = choose_fact(query, [("a", fact)])
+
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["a"]
+    assert choose_fact(fact, [("a", fact)]).named == "a"
 
 
 @pytest.mark.parametrize(
