@@ -190,8 +190,7 @@ class QueryIntent:
     @cached_property
     def words(self) -> Sparse:
         """Return the weights of the terms, of other forms of names and of concepts, for the vector store."""
-        names = [each.lower() for each in _WORD.findall(self.text[:LOOKED_AT]) if each[0].isupper()]
-        forms = " ".join(form for name in names for form in list_other_forms(name))
+        forms = " ".join(list_other_forms(self.text[:LOOKED_AT]))
         weights = dict.fromkeys(bm25.weigh_query(forms).indices, OTHER_FORM_WEIGHT) if forms else {}
         return concepts.add_query_concepts(weights | self.term_weights)
 

@@ -205,6 +205,7 @@ class GivenNames:
         words: English names that are also ordinary words.
         names_foremost: those of `words` that mean a person at the beginning of several capitalised words.
         function_words: those of `words` that are not a name even at the beginning of a sentence.
+        everyday_words: English names that are more often another word than a form of a name.
         sound_alikes: ordinary words that only sound like a name.
         times: months and seasons.
         particles: words of a speaker's name that do not identify a person, such as `Dr`.
@@ -217,6 +218,7 @@ class GivenNames:
     words: frozenset[str]
     names_foremost: frozenset[str]
     function_words: frozenset[str]
+    everyday_words: frozenset[str]
     sound_alikes: frozenset[str]
     times: frozenset[str]
     particles: frozenset[str]
@@ -295,13 +297,30 @@ def is_given_name(word: str) -> bool:
     return word in given.spellings or spell_by_sound(word) in given.transliterations
 
 
-def list_other_forms(word: str) -> AbstractSet[str]:
-    """Return the other spellings, full and short forms of an English given name, all in lower case.
+def list_other_forms(text: str) -> AbstractSet[str]:
+    """Return the other spellings, full and short forms of the English given names in a text, in lower case.
 
-    Forms that are also ordinary words, such as Will, are left out. Russian names are not looked up here: the
-    forms of a Russian name share a concept.
+    A name begins with a capital letter. `GivenNames.everyday_words` that begin a sentence are no names,
+    except with an apostrophe: "Bill for the water", but "Bill's dog". Forms that are also such words, such as
+    Will, are left out. Russian names are not looked up here: the forms of a Russian name share a concept.
     """
-    return _load_english_forms().get(word, frozenset())
+    forms: set[str] = set()
+    is_cased = not text.isupper()
+    text = fold_characters(text)
+    end = -1
+    for match in _WORD.finditer(text):
+        is_first = end < 0 or _SENTENCE_END.search(text, end, match.start()) is not None
+        end = match.end()
+        word, apostrophe, _ = match[0].partition("'")
+        is_sure = bool(apostrophe) or (is_cased and not is_first)
+        if word[0].isupper() and _may_have_forms(word.lower(), is_sure=is_sure):
+            forms |= _load_english_forms().get(word.lower(), frozenset())
+    return forms
+
+
+def _may_have_forms(word: str, *, is_sure: bool) -> bool:
+    given = _load_given_names()
+    return word not in given.function_words and (is_sure or word not in given.everyday_words)
 
 
 @lru_cache(maxsize=10_000)
@@ -520,7 +539,15 @@ def _load_given_names() -> GivenNames:
     russian = frozenset(data["russian"].replace("|", " ").split())
     sounds = map(spell_by_sound, russian)
     transliterations = frozenset(sound for sound in sounds if len(sound) >= _SHORTEST_SIMILAR)
-    keys = ("words", "names_foremost", "function_words", "sound_alikes", "times", "particles")
+    keys = (
+        "words",
+        "names_foremost",
+        "function_words",
+        "everyday_words",
+        "sound_alikes",
+        "times",
+        "particles",
+    )
     return GivenNames(
         relatives,
         frozenset(spellings),
@@ -538,7 +565,7 @@ def _load_english_forms() -> Mapping[str, AbstractSet[str]]:
         full, short = (part.split() for part in line.split("|"))
         _relate_names(relatives, full, short, is_russian=False)
     given = _load_given_names()
-    ordinary = given.words - given.names_foremost
+    ordinary = given.everyday_words | given.function_words
     return {word: frozenset(forms - ordinary - {word}) for word, forms in relatives.items()}
 
 

@@ -11,6 +11,7 @@ from mnemon_consumers.retrieve.search.query.intent import (
     QueryIntent,
     split_words,
 )
+from mnemon_consumers.retrieve.search.query.names import list_other_forms
 from mnemon_consumers.retrieve.search.query.periods import QueryPeriod
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 
@@ -99,6 +100,9 @@ def test_a_query_with_a_topic_is_not_about_its_period(query: str) -> None:
         ("Is Liz at home?", "Elizabeth"),
         ("Who saw Bill?", "William"),
         ("Thomas called", "Tom"),
+        ("Bob lives where?", "Robert"),
+        ("Bill's dog", "William"),
+        ("Michael called", "Mike"),
     ],
 )
 def test_other_forms_of_a_name_count_less_than_the_name(query: str, form: str) -> None:
@@ -114,6 +118,39 @@ def test_only_a_capitalised_name_has_other_forms() -> None:
 
     assert term in QueryIntent("Who saw Bill?").words.indices
     assert term not in QueryIntent("Who paid the bill?").words.indices
+
+
+@pytest.mark.parametrize(
+    ("query", "form"),
+    [
+        ("Will it snow?", "William"),
+        ("Did it rain? Will it snow?", "William"),
+        ("Bill for the water", "William"),
+        ("Mark my words", "Marcus"),
+        ("What next? Mark my words", "Marcus"),
+        ("WHO PAID THE BILL?", "William"),
+    ],
+)
+def test_an_ordinary_word_that_may_begin_a_sentence_has_no_other_forms(query: str, form: str) -> None:
+    (term,) = describe_text(form).terms
+
+    assert term not in QueryIntent(query).words.indices
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("Andrew", "drew"),
+        ("Marcus", "mark"),
+        ("William", "bill"),
+        ("William", "will"),
+        ("Albert", "al"),
+        ("Richard", "rich"),
+        ("Adam", "ads"),
+    ],
+)
+def test_a_form_that_is_an_ordinary_word_is_left_out(name: str, form: str) -> None:
+    assert form not in list_other_forms(f"Where does {name} live?")
 
 
 @pytest.mark.parametrize(
