@@ -14,7 +14,9 @@ from mnemon_infra.models import bm25
 
 Item = TypeVar("Item")
 
-_TOKEN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TOKEN: Final = re.compile(r"[\w.+-]{1,64}@[\w.-]*\w|[^\W_]+(?:'[^\W_]+)*")
+"""An e-mail address, of which RFC 5321 allows 64 characters before the @, or a word."""
+
 _NUMBER: Final = re.compile(r"[-−]?\d+(?:[.,:/]\d+)*")
 _PUNCTUATION: Final = frozenset("'\"«»„“”‘’`.,;:!?…¿¡()[]{}<>-–—_*/\\|")
 """Characters that comparisons ignore. Other characters tell texts apart: "C" and "C++", "5 $" and "5 €"."""
@@ -37,7 +39,7 @@ _LIGHT_WORDS: Final = frozenset(
 )
 """Words without which a text says the same. All other words count, also "not", "was" and "after"."""
 
-_CLAUSE_END: Final = re.compile(r"[,;.!?]|\b(?:and|и)\b")
+_CLAUSE_END: Final = re.compile(r"[;!?]|\.(?!\w)|,(?!\d)|\b(?:and|и)\b")
 _NEGATIONS_AND_PREPOSITIONS: Final = """
 not no never neither nor не ни нет никогда
 about above across after against along around at before behind below beneath beside between beyond by down
@@ -48,6 +50,9 @@ _QUALIFIERS: Final = frozenset(_NEGATIONS_AND_PREPOSITIONS.split())
 """Negations and English prepositions; the dictionary knows the Russian prepositions. Each counts together
 with the word that follows it.
 """
+
+_PARTICLES: Final = frozenset(("down", "off", "on", "out", "up"))
+"""Prepositions that may also be the particle of a verb, before or after its object: "turn the TV off"."""
 
 _VERB_FORMS: Final = frozenset(("past", "1per", "2per", "3per", "plur"))
 """OpenCorpora's grammemes of tense, person and number; verbs that differ in them say something else."""
@@ -60,14 +65,16 @@ class WordingFeatures(NamedTuple):
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
         verb_forms: the terms of verbs with their tense, and for Russian verbs person and number; stemming
             gives "loved" the term of "love", and "учит" the term of "учу".
-        numbers: the numbers, in order.
+        numbers: the numbers, sorted.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
         is_question: whether the text has a question mark.
         clauses: the clauses between commas and "and", sorted. Each has its terms in order, each term after
             its negations and prepositions: "tea, not coffee" differs from "coffee, not tea", and "from Rome
-            to Paris" from "to Rome from Paris". The numbers and times of a clause stand at its end, because
-            "yesterday" may stand anywhere in it.
+            to Paris" from "to Rome from Paris". `_PARTICLES` stand after the terms, because "turn off the TV"
+            says the same as "turn the TV off". The numbers and times of a clause stand at its end, sorted by
+            their prepositions, because "yesterday" or "on Monday" may stand anywhere in it. Those with the
+            same preposition keep their order: "gym at 5 then dinner at 8".
     """
 
     words: frozenset[str]
@@ -77,6 +84,13 @@ class WordingFeatures(NamedTuple):
     name_words: frozenset[str]
     is_question: bool
     clauses: tuple[tuple[int | str, ...], ...]
+
+
+class _QualifiedTime(NamedTuple):
+    """A number or a word of a time, and the prepositions and negations before it, joined by spaces."""
+
+    qualifiers: str
+    word: str
 
 
 def list_distinct_items(
@@ -114,9 +128,9 @@ def says_same(text: str, other: str) -> bool:
 
     They say the same if they have the same words in the same order, whatever the punctuation (except question
     marks). They also do if they differ only in letter case, white space, contractions, `_LIGHT_WORDS` that
-    BM25 does not weigh, the order of their clauses, the place of a time in its clause, punctuation that ends
-    no clause, and endings that stemming removes (except those of `_VERB_FORMS`). A text longer than
-    `LOOKED_AT` characters says the same only as an exact copy of it.
+    BM25 does not weigh, the order of their clauses, the place of a time or a particle in its clause,
+    punctuation that ends no clause, and endings that stemming removes (except those of `_VERB_FORMS`). A text
+    longer than `LOOKED_AT` characters says the same only as an exact copy of it.
     """
     if text == other:
         return True
@@ -146,7 +160,7 @@ def _describe_wording(text: str) -> WordingFeatures:
             for form in _list_verb_forms(each)
             for term in bm25.weigh_document(each).indices
         ),
-        tuple(_NUMBER.findall(plain)),
+        tuple(sorted(_NUMBER.findall(plain))),
         frozenset(filter(_is_symbol, plain)),
         properties.name_words,
         properties.is_question,
@@ -160,35 +174,55 @@ def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
     A clause with times only, as in "Yesterday, I slept", joins the next clause, or the last one at the end of
     the text.
     """
-    clauses: list[tuple[int | str, ...]] = []
-    times: list[str] = []
+    clauses: list[tuple[list[int | str], list[_QualifiedTime]]] = []
+    times: list[_QualifiedTime] = []
     for clause in _CLAUSE_END.split(text):
         ordered, own_times = _order_terms(clause)
         times += own_times
         if ordered:
-            clauses.append((*ordered, *times))
+            clauses.append((ordered, times))
             times = []
     if times:
-        last = clauses.pop() if clauses else ()
-        clauses.append((*last, *times))
-    return clauses
+        ordered, earlier = clauses.pop() if clauses else ([], [])
+        clauses.append((ordered, earlier + times))
+    return [
+        (*ordered, *(" ".join(time) for time in sorted(own, key=lambda time: time.qualifiers)))
+        for ordered, own in clauses
+    ]
 
 
-def _order_terms(clause: str) -> tuple[list[int | str], list[str]]:
-    """Return the terms of a clause in order, and its numbers and times, each after its `_QUALIFIERS`."""
+def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
+    """Return the terms of a clause, each after its `_QUALIFIERS`, then its particles; and its times.
+
+    One of `_PARTICLES` at the beginning of a clause, or "on" right before a time, is a preposition.
+    """
     ordered: list[int | str] = []
-    times: list[str] = []
+    particles: list[str] = []
+    times: list[_QualifiedTime] = []
     qualifiers: list[str] = []
     for word in _TOKEN.findall(clause):
         if word in _QUALIFIERS or "PREP" in list_grammemes(word):
             qualifiers.append(word)
         elif word in TIMES or word[0].isdigit():
-            times += [*qualifiers, word]
+            preposition = ["on"] if qualifiers[-1:] == ["on"] else []
+            others, own_particles = _separate_particles(qualifiers[: len(qualifiers) - len(preposition)])
+            particles += own_particles
+            times.append(_QualifiedTime(" ".join(others + preposition), word))
             qualifiers = []
-        elif terms := sorted(bm25.weigh_document(word).indices):
+        elif terms := [word] if "@" in word else sorted(bm25.weigh_document(word).indices):
+            if ordered:
+                qualifiers, own_particles = _separate_particles(qualifiers)
+                particles += own_particles
             ordered += [*qualifiers, *terms]
             qualifiers = []
-    return ordered + qualifiers, times
+    others, own_particles = _separate_particles(qualifiers)
+    return [*ordered, *others, *particles, *own_particles], times
+
+
+def _separate_particles(qualifiers: list[str]) -> tuple[list[str], list[str]]:
+    """Return the other qualifiers, and the `_PARTICLES` among them."""
+    particles = [each for each in qualifiers if each in _PARTICLES]
+    return [each for each in qualifiers if each not in _PARTICLES], particles
 
 
 def _list_verb_forms(word: str) -> frozenset[str]:
