@@ -1,9 +1,14 @@
 """Questions on the terminal, which commands ask while their event loop runs."""
 
 import asyncio
+import os
 import sys
+from typing import Final
 
 import typer
+
+_LINE_SIZE: Final = 4096
+"""Maximum number of bytes that a terminal returns for one line (`MAX_CANON` on Linux)."""
 
 
 def can_ask(*, as_json: bool = False) -> bool:
@@ -12,32 +17,36 @@ def can_ask(*, as_json: bool = False) -> bool:
 
 
 async def ask_question(question: str) -> str:
-    """Ask a question on standard error, and return the typed line without the white space around it.
+    """Ask a question on standard error, and return the answer without the white space around it.
+
+    The answer is what was typed before Enter or Ctrl-D.
 
     The event loop runs on while the question waits, so that SIGTERM and Ctrl-C end the command at once. A
     prompt that blocks the event loop would hold them back until the next line.
 
     Raises:
-        typer.Abort: the input has ended, for example by Ctrl-D.
+        typer.Abort: the input has ended, for example by Ctrl-D at the beginning of the line.
     """
     typer.echo(f"{question}: ", nl=False, err=True)
     try:
-        await _await_line()
+        await _await_input()
     except asyncio.CancelledError:
         typer.echo(err=True)  # end the line of the question
         raise
-    line = sys.stdin.readline()
-    if not line:
+    # `sys.stdin.readline` would block the event loop after Ctrl-D within a line.
+    typed = os.read(sys.stdin.fileno(), _LINE_SIZE)
+    if not typed.endswith(b"\n"):
         typer.echo(err=True)
+    if not typed:
         raise typer.Abort
-    return line.strip()
+    return typed.decode(sys.stdin.encoding, errors="replace").strip()
 
 
 async def confirm(question: str) -> bool:
     """Ask a question on standard error until the answer is yes or no; an empty line means no.
 
     Raises:
-        typer.Abort: the input has ended, for example by Ctrl-D.
+        typer.Abort: the input has ended, for example by Ctrl-D at the beginning of the line.
     """
     while True:
         match (await ask_question(f"{question} [y/N]")).lower():
@@ -48,15 +57,12 @@ async def confirm(question: str) -> bool:
         typer.echo("Answer y or n.", err=True)
 
 
-async def _await_line() -> None:
-    """Wait until the terminal has a line.
-
-    A terminal passes on whole lines only, so that reading a line does not block afterwards.
-    """
+async def _await_input() -> None:
+    """Wait until the terminal can be read: after Enter, after Ctrl-D, or at the end of the input."""
     loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
-    has_line = asyncio.Event()
-    loop.add_reader(terminal, has_line.set)
+    has_input = asyncio.Event()
+    loop.add_reader(terminal, has_input.set)
     try:
-        await has_line.wait()
+        await has_input.wait()
     finally:
         loop.remove_reader(terminal)

@@ -20,7 +20,7 @@ class TerminalCommand:
         self._errors = b""
 
     def type(self, text: str) -> None:
-        """Type text; the command gets it line by line."""
+        """Type text; the command gets it at each end of a line, or Ctrl-D (`\x04`)."""
         os.write(self._person, text.encode())
 
     async def await_question(self, question: str) -> None:

@@ -127,8 +127,18 @@ async def test_invalid_dead_command_changes_nothing(run: Run, stock: Stock) -> N
         ("\n", 1, [1, 2]),
         ("n\n", 1, [1, 2]),
         ("\x04", 1, [1, 2]),
+        ("y\x04", 0, []),
+        ("ok\x04\x04", 1, [1, 2]),
     ],
-    ids=["yes", "yes after another word", "empty line", "no", "Ctrl-D"],
+    ids=[
+        "yes",
+        "yes after another word",
+        "empty line",
+        "no",
+        "Ctrl-D",
+        "yes and Ctrl-D",
+        "another word and Ctrl-D twice",
+    ],
 )
 async def test_drop_of_several_letters_is_confirmed_at_the_terminal(
     stock: Stock, deployment: Deployment, typed: str, code: int, left: list[int]
