@@ -1,10 +1,11 @@
 """Base of every contract: an immutable value that ignores unknown fields when it is parsed."""
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import takewhile
 from math import isfinite
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
@@ -64,7 +65,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
-            raise _build_invalid_body(error, _list_declared_fields(Contract)) from error
+            raise _build_invalid_body(error, declared=_list_declared_fields(Contract)) from error
 
     @classmethod
     def parse_strict(cls, body: bytes) -> Self:
@@ -76,7 +77,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(body, strict=True, extra="forbid")
         except ValidationError as error:
-            raise _build_invalid_body(error) from error
+            raise _build_invalid_body(error, value=_parse_object(body)) from error
 
     @classmethod
     def list_unknown_fields(cls, body: bytes) -> tuple[str, ...]:
@@ -84,11 +85,7 @@ class Contract(BaseModel):
 
         Return nothing for a body that is not a JSON object.
         """
-        try:
-            found = _ANY_OBJECT.validate_json(body)
-        except ValidationError:
-            return ()
-        return tuple(name for name in found if name not in cls.model_fields)
+        return tuple(name for name in _parse_object(body) if name not in cls.model_fields)
 
     @classmethod
     def create_strict(cls, **fields: Any) -> Self:
@@ -100,7 +97,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate(fields, extra="forbid")
         except ValidationError as error:
-            raise _build_invalid_body(error) from error
+            raise _build_invalid_body(error, value=fields) from error
 
     def encode_body(self) -> bytes:
         """Return the JSON for the wire, without fields that are None or that their `exclude_if` leaves out.
@@ -128,7 +125,9 @@ def is_empty(value: tuple[object, ...]) -> bool:
 _UNION_LABEL: Final = re.compile(
     r"<.*>|[a-z-]+\[.*\]|(?:constrained-)?(?:bool|dict|float|int|list|str)|NoneType", re.DOTALL
 )
-"""Part of the path in pydantic's error that names a member of a union, not a field: a type, or a tag."""
+"""Part of the path in pydantic's error that names a member of a union, not a field: a type, or a tag. A key
+of the caller may look the same.
+"""
 
 
 def describe_problem(error: ErrorDetails) -> str:
@@ -141,18 +140,32 @@ def _list_declared_fields(contract: type[Contract]) -> set[str]:
     return set(contract.model_fields).union(*map(_list_declared_fields, contract.__subclasses__()))
 
 
-def _build_invalid_body(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
+def _parse_object(body: bytes) -> dict[str, object]:
+    """Parse a JSON object; return an empty one for a body that is not a JSON object."""
+    try:
+        return _ANY_OBJECT.validate_json(body)
+    except ValidationError:
+        return {}
+
+
+def _build_invalid_body(
+    error: ValidationError,
+    *,
+    value: Mapping[str, object] = MappingProxyType({}),
+    declared: Container[str] | None = None,
+) -> InvalidBody:
     """Describe an invalid value without repeating it: errors are logged, and content must not be logged.
 
     Args:
         error: the error of pydantic.
+        value: the invalid value, whose keys the error may repeat.
         declared: names that the error may repeat; None for all. The keys of a free object, such as
             `metadata`, are content, too: the path in the error ends at the object.
     """
     errors = error.errors(include_url=False, include_context=False, include_input=False)
-    path = _find_path(errors[0])
+    path = _find_path(errors[0], value)
     # A value that no member of a union accepts has an error for each member.
-    problem = ", or ".join(describe_problem(each) for each in errors if _find_path(each) == path)
+    problem = ", or ".join(describe_problem(each) for each in errors if _find_path(each, value) == path)
     if declared is not None:
         path = tuple(takewhile(lambda part: isinstance(part, int) or part in declared, path))
     if path and isinstance(path[-1], int):
@@ -163,9 +176,29 @@ def _build_invalid_body(error: ValidationError, declared: Container[str] | None 
     return InvalidBody(field, problem)
 
 
-def _find_path(error: ErrorDetails) -> tuple[int | str, ...]:
-    """Return the fields, keys and indexes that lead to an invalid value, without the members of unions."""
-    return tuple(part for part in error["loc"] if not _UNION_LABEL.fullmatch(str(part)))
+def _find_path(error: ErrorDetails, value: object) -> tuple[int | str, ...]:
+    """Return the fields, keys and indexes that lead to an invalid value, without the members of unions.
+
+    A part that looks like a member of a union is a key if `value` has such a key at this place.
+    """
+    path = []
+    for part in error["loc"]:
+        is_key = isinstance(value, Mapping) and part in value
+        if is_key or not _UNION_LABEL.fullmatch(str(part)):
+            path.append(part)
+            value = _get_part(value, part)
+    return tuple(path)
+
+
+def _get_part(value: object, part: int | str) -> object:
+    """Return the value of a key or an index; None if there is none."""
+    match value:
+        case Mapping():
+            return value.get(part)
+        case list() | tuple() if isinstance(part, int) and part < len(value):
+            return value[part]
+        case _:
+            return None
 
 
 def _check_storable(text: str) -> str:

@@ -208,6 +208,16 @@ def test_an_item_of_a_list_is_named_by_its_field(fields: dict[str, Any], problem
     assert re.fullmatch(problem, str(refused.value))
 
 
+@pytest.mark.parametrize("field", ["int", "list", "dict", "<x>", "NoneType"])
+def test_an_unknown_field_is_named_also_if_it_is_called_like_a_type(field: str) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        SaveV1.create_strict(text="Likes tea", **{field: "a", "str": "b"})
+    assert (refused.value.field, refused.value.problem) == (field, "Extra inputs are not permitted")
+    with pytest.raises(InvalidBody) as refused:
+        SaveV1.parse_strict(b'{"text":"Likes tea","%s":1}' % field.encode())
+    assert refused.value.field == field
+
+
 def test_importance_that_is_neither_word_nor_number_is_named_without_types() -> None:
     with pytest.raises(InvalidBody) as refused:
         SaveV1.create_strict(text="Likes tea", importance="huge")
@@ -244,6 +254,16 @@ def test_null_within_a_bots_own_json_is_kept() -> None:
         (
             {"role": "user", "content": "", "metadata": {"a": {"b": [1, float("nan")]}}},
             "^metadata.a.b: .*number .index 1.$",
+        ),
+        ({"role": "user", "content": "", "metadata": {"int": float("inf")}}, "^metadata.int: .*number"),
+        (
+            {"role": "user", "content": "", "metadata": {"<x>": {"list": [float("nan")]}}},
+            "^metadata.<x>.list: .*number .index 0.$",
+        ),
+        ({"role": "user", "content": "", "metadata": {"dict": {"dict": "\0"}}}, r"^metadata.dict: .*U\+0000"),
+        (
+            {"role": "tool", "content": "", "tool_calls": [{"name": "t", "int": 1}]},
+            "^tool_calls.0.int: Extra",
         ),
     ],
 )
