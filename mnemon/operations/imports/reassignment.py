@@ -62,7 +62,9 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
         if user != reassignment.user:
             former = await _find_former_conversation(connection, owner, reassignment.conversation)
         if former is not None:
-            # The start precedes the erasure, after which a repeated import finds no former conversation.
+            # The start precedes the erasure, after which a repeated import finds no messages of the chat. A
+            # request that erases nothing comes first, so that a refusal leaves the conversation current.
+            await _request_erasure(connection, owner, reassignment.conversation, verify=True)
             await _start_conversation(connection, owner, former)
         await _erase_conversation(connection, owner, reassignment.conversation)
         done.append(
@@ -120,18 +122,28 @@ async def _start_conversation(connection: Client, owner: Owner, conversation: st
 
 
 async def _erase_conversation(connection: Client, owner: Owner, conversation: str) -> None:
-    tenant, user = owner
+    await _request_erasure(connection, owner, conversation)
     waiting = AsyncRetrying(
         retry=retry_if_result(bool), stop=stop_after_delay(REMOVAL_TIMEOUT), wait=wait_fixed(PAUSE)
     )
-    where = f"conversation {conversation!r} of user {user!r}"
     try:
-        await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
         await waiting(read_last_position, connection, build_conversation_filter(*owner, conversation))
+    except RetryError as error:
+        raise NotReassigned(
+            f"conversation {conversation!r} of user {owner[1]!r} is still being erased; import again in a "
+            "minute"
+        ) from error
+
+
+async def _request_erasure(
+    connection: Client, owner: Owner, conversation: str, *, verify: bool = False
+) -> None:
+    """Ask `retrieve` to erase a conversation; with `verify`, only to count what it would erase."""
+    tenant, user = owner
+    try:
+        await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation, verify=verify)
     except AskFailed as failed:
         raise NotReassigned(
-            f"{where} was imported with other speakers and could not be erased: {failed}. Check that "
-            "`retrieve` runs and may erase for the tenant, then import again"
+            f"conversation {conversation!r} of user {user!r} was imported with other speakers and could not "
+            f"be erased: {failed}. Check that `retrieve` runs and may erase for the tenant, then import again"
         ) from failed
-    except RetryError as error:
-        raise NotReassigned(f"{where} is still being erased; import again in a minute") from error
