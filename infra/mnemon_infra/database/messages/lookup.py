@@ -11,14 +11,12 @@ from sqlalchemy import (
     ColumnElement,
     FromClause,
     Select,
-    and_,
     any_,
     asc,
     case,
     cast,
     desc,
     func,
-    join,
     null,
     select,
     true,
@@ -35,6 +33,10 @@ AROUND: Final = 2
 """Maximum number of messages before a hit, and after it, that are read with it."""
 
 
+SAMPLED: Final = 4
+"""Number of messages of a period to look at, as a multiple of those to return: some may be removed."""
+
+
 class MessageLookup(NamedTuple):
     """A request for messages by event id, and for the messages around the first `anchor_count` of them."""
 
@@ -48,7 +50,8 @@ class PeriodLookup(NamedTuple):
     """A request for messages that were sent from `start` up to, but not including, `end`.
 
     Of a period with more than `limit` messages, the lookup returns `limit` of them, with about the same
-    number of messages between one and the next.
+    number of messages between one and the next. It looks at no more than `SAMPLED` times `limit` messages, so
+    that it returns fewer if most messages of the period are removed.
     """
 
     tenant: str
@@ -89,7 +92,19 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 def _select_found() -> CTE:
     """Select the requested messages that are visible, with the columns of `_select_visible_messages`."""
-    wanted = func.unnest(make_parameter("event_ids", list[str])).table_valued("event_id").render_derived()
+    event_ids = func.unnest(make_parameter("event_ids", list[str]))
+    return _select_visible_messages(event_ids.table_valued("event_id").render_derived())
+
+
+def _select_visible_messages(wanted: FromClause) -> CTE:
+    """Select messages that are visible, each with the watermark of its conversation and its span.
+
+    `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
+    conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
+
+    Args:
+        wanted: the event ids of the messages, in the column `event_id`.
+    """
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
@@ -99,20 +114,6 @@ def _select_found() -> CTE:
         .limit(1)
         .lateral("said")
     )
-    return _select_visible_messages(wanted.join(said, true()), said, said.c.event_id == wanted.c.event_id)
-
-
-def _select_visible_messages(source: FromClause, said: FromClause, condition: ColumnElement[bool]) -> CTE:
-    """Select messages that are visible, each with the watermark of its conversation and its span.
-
-    `begun` and `ended` are the bounds of the span that the message lies in. If the span belongs to a
-    conversation other than the message's, `begun` exceeds `ended`, so that no position lies between them.
-
-    Args:
-        source: the rows to select from.
-        said: the part of `source` that has the columns of the messages.
-        condition: condition on the rows of `source`.
-    """
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     cleared = parts.select_clear_watermarks(spans)
@@ -123,8 +124,8 @@ def _select_visible_messages(source: FromClause, said: FromClause, condition: Co
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
-        .select_from(join(source, spans, said.c.seq.op("<@")(spans.c.span)))
-        .where(condition, said.c.role.isnot(None))
+        .select_from(wanted.join(said, true()).join(spans, said.c.seq.op("<@")(spans.c.span)))
+        .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
         .subquery("placed")
     )
     watermark = func.greatest(parts.select_discard_watermark(timeline), func.coalesce(cleared.c.seq, 0))
@@ -147,15 +148,35 @@ def _select_visible_messages(source: FromClause, said: FromClause, condition: Co
 
 
 def _select_period() -> Select[Any]:
-    """Select the visible messages of a period, at most as many as the parameter `at_most`, spread evenly."""
+    """Select visible messages of a period, at most as many as the parameter `at_most`, spread evenly.
+
+    Whether a message is visible takes a join with all conversations of the user, so only `SAMPLED` times as
+    many messages are looked at.
+    """
     start, end = (make_parameter(name, datetime) for name in ("sent_from", "sent_before"))
-    is_within = and_(is_owned(messages), messages.c.sent_at >= start, messages.c.sent_at < end)
-    found = _select_visible_messages(messages, messages, is_within)
-    place = func.row_number().over(order_by=found.c.seq)
-    numbered = select(found, place.label("place"), func.count().over().label("total")).subquery("numbered")
     limit = make_parameter("at_most", int)
+    said = (
+        select(messages.c.event_id, messages.c.seq)
+        .where(
+            is_owned(messages),
+            messages.c.role.isnot(None),
+            messages.c.sent_at >= start,
+            messages.c.sent_at < end,
+        )
+        .subquery("said")
+    )
+    sample = _select_spread(said, SAMPLED * limit).subquery("sample")
+    found = _select_visible_messages(sample)
+    visible = select(*found.c[VisibleMessage._fields]).subquery("visible")
+    return _select_spread(visible, limit)
+
+
+def _select_spread(rows: FromClause, limit: ColumnElement[int]) -> Select[Any]:
+    """Select at most `limit` rows, with about the same number of rows between one and the next, by `seq`."""
+    place = func.row_number().over(order_by=rows.c.seq)
+    numbered = select(rows, place.label("place"), func.count().over().label("total")).subquery()
     before, upto = (each * limit // numbered.c.total for each in (numbered.c.place - 1, numbered.c.place))
-    return select(*numbered.c[VisibleMessage._fields]).where(upto > before)
+    return select(*numbered.c[*rows.c.keys()]).where(upto > before)
 
 
 def _select_visible() -> Select[Any]:

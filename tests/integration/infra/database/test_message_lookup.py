@@ -87,6 +87,13 @@ async def test_removed_messages_of_a_period_do_not_count(database: Database) -> 
     assert await read_period(database, 1, 21, 5) == [3, 7, 11, 15, 19]
 
 
+async def test_a_long_period_is_sampled_before_removed_messages_are_left_out(database: Database) -> None:
+    events = [said(seq, "ab"[seq % 2]) for seq in range(1, 101)]
+    await write_rows(database, plan_batch([*events, event(101, "cleared", "a")]).rows)
+
+    assert await read_period(database, 1, 101, 4) == [13, 25, 63, 75]
+
+
 async def test_messages_by_name_and_on_the_current_conversation_stand_together(
     database: Database,
 ) -> None:
