@@ -4,7 +4,7 @@ No I/O, no clock.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -17,8 +17,13 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_query_terms,
 )
 from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name, list_other_forms
-from mnemon_consumers.retrieve.search.query.period_words import is_date_word
-from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
+from mnemon_consumers.retrieve.search.query.period_words import DateWord, WordKind
+from mnemon_consumers.retrieve.search.query.periods import (
+    PeriodSplit,
+    QueryPeriod,
+    find_periods,
+    split_at_periods,
+)
 from mnemon_infra.models import bm25, concepts
 from mnemon_infra.models.embedding import Sparse
 
@@ -68,17 +73,49 @@ SECOND_PERSON: Final = frozenset(_YOU.split())
 TIMES: Final = frozenset(_TIMES.split())
 
 _ACTIVITIES: Final = """
-happen happened happening occurred go going went gone do did done doing be been new news up plan planned plans
+happen happened happening occurred go went gone do did done be been new news up ever come came change changed
 talk talked talking discuss discussed say said tell told mention mentioned chat chatted write wrote written
-speak spoke ask asked answer answered remember know conversation conversations message messages thing things
-something anything everything event events interesting important about
-было происходило произошло случилось случалось делал делала делали сделал сделала сделали будет нового новости
+speak spoke spoken ask asked answer answered share shared remember remind know give list show
+summarize summary recap topic topics conversation conversations message messages thing things
+something anything everything event events interesting important about within throughout since every us
+day morning afternoon evening night earlier
+было происходило произошло случилось случалось делал делала делали сделал сделала сделали нового новости
 говорил говорила говорили сказал сказала сказали рассказывал рассказывала рассказывали рассказал рассказала
 обсуждал обсуждала обсуждали обсудили писал писала писали написал написала разговаривали поговорили общались
+беседовали болтали шла речь занимался занималась занимались делился делилась делились напомни расскажи нам
 спрашивал спрашивала спросил спросила ответил ответила помнишь помнит знаешь разговор разговоры разговоре
 сообщение сообщения беседа беседе беседы чат чате событие события дела интересного важного
+день дня днем утром вечером ночью течение
 """
 """Words of questions about everything that was said or done, with no topic of their own."""
+
+_PLANS: Final = """
+will shall should must plan plans planned planning going gonna doing upcoming tomorrow next ll
+будет будут буду будем будешь будете план планы планов планам планах предстоит предстоят надо нужно
+планирую планируем планируешь планируете планирует планируют планировал планировала планировали
+собираюсь собираемся собираешься собираетесь собирается собираются собирался собиралась собирались
+завтра послезавтра следующий следующая следующее следующие следующего следующей следующем следующую
+следующим следующих
+"""
+_BEFORE_OR_AFTER: Final = "before after until till than prior до после раньше позже к ко"
+_GOVERNING: Final = "by through по о об обо про"
+_DISCUSSIONS: Final = """
+talk talked talking chat chatted chatting speak spoke spoken write wrote written conversation
+"""
+
+PLANS: Final = frozenset(_PLANS.split())
+"""Words of questions about plans and the future."""
+
+BEFORE_OR_AFTER: Final = frozenset(_BEFORE_OR_AFTER.split())
+"""Words of questions about the time before or after a period."""
+
+GOVERNING: Final = frozenset(_GOVERNING.split())
+"""Words that make a period directly after them the topic of a question, or the end of another period."""
+
+DISCUSSIONS: Final = frozenset(_DISCUSSIONS.split())
+"""Words with which "about" before a period needs no topic: "What did we talk about last week?"."""
+
+CONJUNCTIONS: Final = frozenset(("and", "or", "и", "или"))
 
 _WHEN: Final = re.compile(
     r"\b(?:when|how long|how often|what (?:time|date|day|week|month|year)|which (?:date|day|week|month|year)"
@@ -125,28 +162,38 @@ class QueryIntent:
         """Return the periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
         if self.now is None:
             return ()
-        texts = (self.text[:LOOKED_AT], *(antecedent.text for antecedent in self.antecedents))
-        return next(filter(None, (find_periods(text, self.now) for text in texts)), ())
+        others = (find_periods(antecedent.text, self.now) for antecedent in self.antecedents)
+        return next(filter(None, (self._split.periods, *others)), ())
 
     @cached_property
     def is_about_period(self) -> bool:
         """Return whether the query asks what happened or was said in a period, and names no topic.
 
-        For example, "What did Anna talk about last week?" is about a period: a given name is no topic.
+        For example, "What did Anna talk about last week?" is about a period: a given name is no topic. A
+        query about plans, or about the time before or after a period, is not.
         """
-        if not self.periods or self.antecedents:
+        if not self._split.periods or self.antecedents:
             return False
-        topic = [each for each in self._undated_words if not _is_given_name(each)]
-        return frozenset(bm25.weigh_query(" ".join(topic)).indices) <= _list_activity_terms()
+        topic = " ".join(each.text for each in self._undated_words if not _is_given_name(each))
+        return (
+            PLANS.isdisjoint(self._word_set)
+            and BEFORE_OR_AFTER.isdisjoint(each.text.lower() for each in self._undated_words)
+            and _is_within_periods(self._split.gaps)
+            and frozenset(bm25.weigh_query(topic).indices) <= _list_activity_terms()
+        )
 
     @cached_property
     def has_given_name(self) -> bool:
-        """Return whether a capitalised word of the query is a known given name, and not a word of a date."""
+        """Return whether a word beside the periods of the query is a known given name, and capitalised."""
         return any(map(_is_given_name, self._undated_words))
 
     @cached_property
-    def _undated_words(self) -> list[str]:
-        return [each for each in _WORD.findall(self.text[:LOOKED_AT]) if not is_date_word(each)]
+    def _split(self) -> PeriodSplit:
+        return PeriodSplit((), ()) if self.now is None else split_at_periods(self.text[:LOOKED_AT], self.now)
+
+    @cached_property
+    def _undated_words(self) -> list[DateWord]:
+        return [word for gap in self._split.gaps for word in gap if word.text]
 
     @cached_property
     def asks_for_time(self) -> bool:
@@ -195,8 +242,29 @@ class QueryIntent:
         return concepts.add_query_concepts(weights | self.term_weights)
 
 
-def _is_given_name(word: str) -> bool:
-    return word[0].isupper() and is_given_name(word.lower())
+def _is_given_name(word: DateWord) -> bool:
+    """Return whether a word is a given name that has no role in dates, as "April" has."""
+    return word.kind is WordKind.OTHER and word.text[0].isupper() and is_given_name(word.text.lower())
+
+
+def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
+    """Return whether all periods are times of the events that a query asks about.
+
+    None of them is the topic or the end of a time, and a comma or a conjunction separates each from the next.
+
+    Args:
+        gaps: the words before the first period, between each period and the next, and after the last.
+    """
+    for place, gap in enumerate(gaps[:-1]):
+        words = [each.text.lower() for each in gap if each.kind is not WordKind.THE]
+        last = words[-1] if words else None
+        if last in GOVERNING or words[-2:] == ["up", "to"]:
+            return False
+        if last == "about" and DISCUSSIONS.isdisjoint(words):
+            return False
+        if place > 0 and "" not in words and CONJUNCTIONS.isdisjoint(words):
+            return False
+    return True
 
 
 @cache

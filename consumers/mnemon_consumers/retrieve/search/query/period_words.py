@@ -88,10 +88,11 @@ Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
 
 
 class DateWord(NamedTuple):
-    """Role of a word in dates, and value of the word."""
+    """Role of a word in dates, value of the word, and the word as written; a mark has no text."""
 
     kind: WordKind
     value: Meaning = 0
+    text: str = ""
 
 
 _KIND: Final = WordKind
@@ -333,22 +334,17 @@ def split_date_words(text: str) -> list[DateWord]:
             continue
         plain = written.lower().replace("ё", "е")
         if is_may and plain in _WORDS_AFTER_MAY:
-            words[-1] = DateWord(_KIND.OTHER)
+            words[-1] = words[-1]._replace(kind=_KIND.OTHER)
         is_may = plain == "may"
         word = _read_word(plain) if match.lastgroup in _WORDS else _read_number(match, plain)
         if tens and word.kind is _KIND.ORDINAL and isinstance(word.value, int) and word.value < 10:
             while words[-1].kind is _KIND.DASH:
                 words.pop()
-            words[-1] = DateWord(_KIND.ORDINAL, tens + word.value)
+            words[-1] = DateWord(_KIND.ORDINAL, tens + word.value, f"{words[-1].text} {written}")
         else:
-            words.append(word)
+            words.append(word._replace(text=written))
         tens = _TENS.get(plain, 0)
     return words
-
-
-def is_date_word(word: str) -> bool:
-    """Return whether a word, in any letter case, has a role in dates, as "last", "week" and 2024 have."""
-    return _read_word(word.lower().replace("ё", "е")).kind is not WordKind.OTHER
 
 
 def _read_word(plain: str) -> DateWord:

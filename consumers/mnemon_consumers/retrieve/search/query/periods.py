@@ -60,6 +60,18 @@ class QueryPeriod(NamedTuple):
         return max((each for each in recurrences if each[0] <= now), default=(self.start, self.end))
 
 
+class PeriodSplit(NamedTuple):
+    """Periods that a text names, and the words and marks outside of the phrases that name them.
+
+    Attributes:
+        periods: the periods, in their order in the text.
+        gaps: the words before the first phrase, between each phrase and the next, and after the last.
+    """
+
+    periods: tuple[QueryPeriod, ...]
+    gaps: tuple[tuple[DateWord, ...], ...]
+
+
 @lru_cache(maxsize=CACHED_YEARS)
 def _list_recurrences(period: QueryPeriod, year: int) -> tuple[tuple[datetime, datetime], ...]:
     """List starts and ends of a yearly period in a year, the year before it and the year after it.
@@ -95,16 +107,22 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
     the last day of this name before today. "A week ago" and "in two months" mean a period as long as the
     unit, around that day. The first week of a month or a year is its first seven days; the beginning, the
-    middle and the end are thirds. After "since" or «с», a day, week, month, season or year lasts until today.
+    middle and the end are thirds. After "since" or «с», a period lasts until today, unless its phrase names
+    both ends, as "3 to 10 May" does.
 
     Args:
         text: a query.
         now: the moment to which "yesterday" is relative; its time zone is that of the periods.
     """
+    return split_at_periods(text, now).periods
+
+
+def split_at_periods(text: str, now: datetime) -> PeriodSplit:
+    """Split a text at the phrases that name periods; the arguments are those of `find_periods`."""
     words = split_date_words(text)
     roles = "".join(word.kind for word in words)
     if _ROLES_OF_DATES.search(roles) is None:
-        return ()
+        return PeriodSplit((), (tuple(words),))
     sentence = _DateSentence(words, roles, now)
     found = _join_phrases(_find_phrases(sentence), roles)
     periods: list[QueryPeriod] = []
@@ -112,7 +130,9 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
         for dates in _extend_to_today(each, sentence):
             start, end = (datetime.combine(day, time(), now.tzinfo) for day in (dates.first, dates.after))
             periods.append(QueryPeriod(start, end, dates.is_yearly))
-    return tuple(dict.fromkeys(periods))
+    starts, ends = [each.start for each in found], [each.end for each in found]
+    gaps = zip([0, *ends], [*starts, len(words)], strict=True)
+    return PeriodSplit(tuple(dict.fromkeys(periods)), tuple(tuple(words[start:end]) for start, end in gaps))
 
 
 Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "other"]
@@ -622,7 +642,10 @@ _CALENDAR: Final = _build_rules(
     ("(?P<season> ANY_SEASON) OF? (?P<pair> SEVERAL_YEARS)", _read_pair),
     ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
     (
-        "(?<= [BETWEEN FROM]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH] (?P<last_year> YEAR) YEAR_UNIT?",
+        (
+            "(?<= [BETWEEN FROM DURING]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH]"
+            "(?P<last_year> YEAR) YEAR_UNIT?"
+        ),
         _read_year_range,
     ),
     ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
@@ -753,14 +776,19 @@ def _join_phrases(phrases: Iterator[_Phrase], roles: str) -> list[_Phrase]:
     return joined
 
 
+_BOTH_ENDS: Final = _compile_pattern("[TO UNTIL AND SEVERAL_YEARS] | (?<! [EDGE RUSSIAN_EDGE]) DASH")
+"""Roles in a phrase that names the beginning and the end of a period; "mid-June" does not."""
+
+
 def _extend_to_today(phrase: _Phrase, sentence: _DateSentence) -> tuple[_DateRange, ...]:
-    """Return the ranges of a phrase; after "since" or «с», a range of one unit lasts until today."""
+    """Return the ranges of a phrase; after "since" or «с», a range without a named end lasts until today."""
     before = phrase.start - 1
     if before >= 0 and sentence.words[before].kind is WordKind.THE:
         before -= 1
     word = sentence.words[before] if before >= 0 else None
     is_open = word is not None and word.kind in (WordKind.DURING, WordKind.FROM) and word.value == 1
-    if not is_open or len(phrase.ranges) != 1 or phrase.ranges[0].unit == "other":
+    has_end = _BOTH_ENDS.search(sentence.roles, phrase.start, phrase.end) is not None
+    if not is_open or has_end or len(phrase.ranges) != 1:
         return phrase.ranges
     (dates,) = phrase.ranges
     try:

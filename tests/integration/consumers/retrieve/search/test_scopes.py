@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -206,6 +207,20 @@ async def test_scopes_select_levels_of_memory(
     assert await at("short", "memories", conversation="c") == {"new", "pf_001", "wk_001", "ar_001"}
     assert await at("short", conversation="nowhere") == set()
     assert await at("long", conversation="nowhere") == everything - {"s1", "wk_001"}
+
+
+@pytest.mark.parametrize("query", ["What happened yesterday?", "Что случилось вчера?"])
+async def test_a_level_without_messages_of_the_period_is_searched_by_words(
+    stock: Stock, mnemon_with_short_window: Deployment, query: str
+) -> None:
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    await stock.say("The boiler broke down / Сломался котёл", "acme.u1.c", id="boiler", sent_at=yesterday)
+    text = "An accident happened at the bridge / Случилась авария на мосту"
+    await stock.say(text, "acme.u1.c", id="bridge", sent_at="2019-05-04T10:00:00Z")
+    await indexed(stock, await stock.say("ok", "acme.u1.c", id="ok"))
+
+    assert "bridge" in await found(stock, query, "short", conversation="c")
+    assert await found(stock, query, "long", conversation="c") == ["boiler"]
 
 
 async def test_the_summaries_of_an_erased_user_have_no_points(

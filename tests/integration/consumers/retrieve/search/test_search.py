@@ -332,6 +332,25 @@ async def test_a_question_about_a_period_finds_its_messages(
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "What happened yesterday, and in 2019?",
+        "What happened yesterday, on 1 May, on 2 May, on 3 May, and on 4 May 2019?",
+        "Что случилось вчера и в 2019 году?",
+    ],
+)
+async def test_a_question_about_too_long_or_too_many_periods_is_searched_by_words(
+    stock: Stock, mnemon_with_vectors: Deployment, query: str
+) -> None:
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    await stock.say("The boiler broke down / Сломался котёл", id="boiler", sent_at=yesterday)
+    text = "An accident happened at the bridge / Случилась авария на мосту"
+    await indexed(stock, await stock.say(text, id="bridge", sent_at="2019-05-04T10:00:00Z"))
+
+    assert "bridge" in await found(stock, query, scope=["messages"])
+
+
+@pytest.mark.parametrize(
     ("query", "before", "unrelated"),
     [
         (

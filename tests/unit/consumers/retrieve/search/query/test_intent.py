@@ -62,14 +62,42 @@ def test_periods_are_relative_to_now() -> None:
     [
         "What happened last week?",
         "what did we talk about yesterday",
+        "What did Anna talk about last week?",
         "Anything new since Monday?",
         "What did you tell me on 8 May 2023?",
         "What did Anna say yesterday?",
+        "What happened on June 3rd?",
+        "What did I write on the 3rd of May?",
+        "What happened within the last two weeks?",
+        "What happened from Monday until Wednesday?",
+        "What did we discuss in May, or on 2 June?",
+        "What happened in December?",
+        "Who did I write to last week?",
+        "What happened yesterday evening?",
+        "How was my day yesterday?",
+        "What did I say earlier today?",
+        "Summarize last week",
+        "Give me a summary of yesterday",
+        "Recap the last three days",
+        "Remind me what we said on Monday",
+        "List everything we shared last week",
+        "Show me the topics of last month",
+        "What came up last week?",
+        "What has changed since Monday?",
+        "Have we ever spoken in March?",
         "Что вчера сказала Анна?",
         "Что было вчера?",
+        "Что было 5-го мая?",
         "О чём мы говорили на прошлой неделе?",
+        "О чём шла речь вчера вечером?",
         "что нового с понедельника",
         "Что я писала 8 мая?",
+        "Напомни, что было вчера",
+        "Расскажи мне о том, что было на прошлой неделе",
+        "Чем я занималась вчера?",
+        "О чём мы беседовали и болтали в марте и в апреле?",
+        "Чем Анна делилась в понедельник?",
+        "Что было в течение прошлой недели?",
     ],
 )
 def test_a_query_about_what_happened_in_a_period_has_no_topic(query: str) -> None:
@@ -83,13 +111,85 @@ def test_a_query_about_what_happened_in_a_period_has_no_topic(query: str) -> Non
         "What happened to my dog last week?",
         "Who came in Paris in May 2023?",
         "What happened?",
+        "What did I say about winter yesterday?",
+        "What did June say yesterday?",
+        "What did I say about the fall last week?",
+        "What did we say about 1984 last week?",
+        "What did I say about Friday last week?",
+        "What did I say about January yesterday?",
+        "What did Anna tell me about last winter?",
         "Что случилось с собакой вчера?",
         "Куда ездила Анна на прошлой неделе?",
         "О чём мы говорили?",
+        "Что я говорила про зиму вчера?",
+        "Что сказал Август вчера?",
+        "Что мы говорили о прошлом лете?",
     ],
 )
 def test_a_query_with_a_topic_is_not_about_its_period(query: str) -> None:
     assert not QueryIntent(query, NOW).is_about_period
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What will happen this week?",
+        "What shall we do today?",
+        "What should I do this week?",
+        "What must I do today?",
+        "What do I plan this month?",
+        "Which plans did I mention yesterday?",
+        "What was planned yesterday?",
+        "What are we planning this week?",
+        "What am I doing this week?",
+        "What is going on this week?",
+        "Any upcoming events this month?",
+        "What did we say about tomorrow on Monday?",
+        "What happens next week?",
+        "Что будет на этой неделе?",
+        "Что я буду делать сегодня?",
+        "Какие планы на этой неделе?",
+        "Что я планирую в этом месяце?",
+        "Что мы собираемся делать сегодня?",
+        "Что предстоит на этой неделе?",
+        "Что нам предстоит завтра?",
+        "Что было на следующей неделе?",
+        "Что мне надо сделать сегодня?",
+        "Что нужно сделать сегодня?",
+    ],
+)
+def test_a_query_about_plans_is_not_about_what_happened_in_a_period(query: str) -> None:
+    assert QueryIntent(query, NOW).periods
+    assert not QueryIntent(query, NOW).is_about_period
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What did we discuss before last week?",
+        "What happened after the weekend?",
+        "What did we say until Monday?",
+        "What was said till the 3rd of May?",
+        "What did I do by Friday last week?",
+        "What did we talk about up to yesterday?",
+        "What happened earlier than last week?",
+        "What happened prior to last week?",
+        "Что было до прошлой недели?",
+        "Что было после выходных?",
+        "Что было раньше прошлой недели?",
+        "Что случилось позже 5 мая?",
+        "Что я сделала к пятнице?",
+    ],
+)
+def test_a_query_about_the_time_around_a_period_is_not_about_the_period(query: str) -> None:
+    assert QueryIntent(query, NOW).periods
+    assert not QueryIntent(query, NOW).is_about_period
+
+
+def test_a_given_name_is_no_word_of_a_period() -> None:
+    assert QueryIntent("What did Anna say yesterday?", NOW).has_given_name
+    assert not QueryIntent("What did we say in April?", NOW).has_given_name
+    assert not QueryIntent("What did we say yesterday?", NOW).has_given_name
 
 
 @pytest.mark.parametrize(
