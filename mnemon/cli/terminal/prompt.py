@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 _LINE_SIZE: Final = 4096
-"""Maximum number of bytes that a terminal returns for one line (`MAX_CANON` on Linux)."""
+"""Maximum number of bytes that a terminal returns for one line, by termios(3)."""
 
 
 def can_ask(*, as_json: bool = False) -> bool:

@@ -63,7 +63,8 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
             former = await _find_former_conversation(connection, owner, reassignment.conversation)
         if former is not None:
             # The start precedes the erasure, after which a repeated import finds no messages of the chat. A
-            # request that erases nothing comes first, so that a refusal leaves the conversation current.
+            # request that erases nothing comes first: if `retrieve` refuses it or does not answer, the
+            # conversation stays current.
             await _request_erasure(connection, owner, reassignment.conversation, verify=True)
             await _start_conversation(connection, owner, former)
         await _erase_conversation(connection, owner, reassignment.conversation)

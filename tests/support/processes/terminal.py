@@ -7,6 +7,7 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from tests.support.processes.stack import TIMEOUT, CommandResult
 
@@ -53,6 +54,8 @@ async def run_at_terminal(*arguments: str, **environment: str) -> AsyncIterator[
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **environment},
+            # A test run in the background of a shell passes on that SIGINT is ignored.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         try:
             yield TerminalCommand(process, person)

@@ -125,11 +125,9 @@ def _says_something_else(fact: ContentWords, query: ContentWords) -> bool:
     """Return whether a clause of a fact, not of names, dates and numbers alone, has no word of a query."""
     parsed = parse_fact(fact.text)
     clauses = [[term for term in parsed.words if term.place in clause] for clause in parsed.clauses]
-    return any(
-        not all(term.kind in _QUALIFYING for term in terms)
-        and not parse_words(" ".join(term.text for term in terms)).sum_weight_in(query)
-        for terms in clauses
-    )
+    telling = [terms for terms in clauses if not all(term.kind in _QUALIFYING for term in terms)]
+    said = [parse_words(" ".join(term.text for term in terms)) for terms in telling]
+    return any(words.content and not words.sum_weight_in(query) for words in said)
 
 
 def _is_contrary(word: ContentWord, other: ContentWord) -> bool:

@@ -170,8 +170,8 @@ class _PairComparison:
         if problem := self._find_contradiction():
             return self._decide_different(problem)
         if slot := self.replacement.find_changed_slot():
-            is_alone = not load_lexicon().grammar["alone"].isdisjoint(self.new.raw)
-            if _has_addition(self.alignment.old) and not (is_alone or _has_addition(self.alignment.new)):
+            is_told = _says_alone(self.new) or _has_addition(self.alignment.new)
+            if _has_addition(self.alignment.old) and not is_told:
                 return self._decide_undecided(f"a new value: {slot}; the older fact says with whom or what")
             return self._decide_update(f"a new value: {slot}")
         return (
@@ -234,7 +234,7 @@ class _PairComparison:
         """
         kinds, slots = list_kinds(left), self.old.slots & self.new.slots
         grammar = load_lexicon().grammar
-        is_joined = self.old.raw[clause.start - 1] in grammar["conjunctions"]
+        is_joined = clause.start > 0 and self.old.raw[clause.start - 1] in grammar["conjunctions"]
         if "residence" in slots:
             has_place = any(term.text in grammar["places"] for term in left)
             is_address = all(term.kind in _ADDRESS or term.text in grammar["places"] for term in left)
@@ -249,7 +249,8 @@ class _PairComparison:
             return True
         if len(left) < len(clause):
             return False
-        if kinds in [list_kinds(each) for each in self._list_bare_clauses()]:
+        is_bare = TermKind.WORD not in kinds
+        if is_bare and kinds in [list_kinds(each) for each in self._list_bare_clauses()]:
             return True
         is_name = kinds == {TermKind.NAME} and before.kind is TermKind.NAME
         is_list = is_joined and not any(self._is_repeated(term, clause) for term in left)
@@ -1240,6 +1241,13 @@ def _list_nouns(terms: tuple[Term, ...]) -> list[Term]:
 def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are neither numbers nor dates."""
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
+
+
+def _says_alone(statement: ParsedFact) -> bool:
+    """Return whether a fact says that someone is alone; «один» before a noun is a number."""
+    alone = load_lexicon().grammar["alone"]
+    following = zip(statement.raw, (*statement.raw[1:], ""), strict=True)
+    return any(word in alone and "NOUN" not in list_grammemes(after) for word, after in following)
 
 
 def _has_addition(terms: Sequence[Term]) -> bool:

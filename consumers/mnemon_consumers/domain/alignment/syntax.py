@@ -109,10 +109,12 @@ def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
     телефон — Samsung".
     """
     starts = [0]
-    for at, token in enumerate(tokens[1:], 1):
-        is_after_dash = tokens[at - 1].word in ("—", "–") and at - 1 != head
-        if token.is_clause_start or (is_after_dash and any(map(_is_predicate, tokens[: at - 1]))):
+    has_predicate = False
+    for at, token in enumerate(tokens):
+        is_after_dash = at > 1 and tokens[at - 1].word in ("—", "–") and at - 1 != head
+        if at and (token.is_clause_start or (is_after_dash and has_predicate)):
             starts.append(at)
+        has_predicate = has_predicate or _is_predicate(token)
     return tuple(starts)
 
 

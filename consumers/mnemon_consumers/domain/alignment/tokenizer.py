@@ -30,14 +30,19 @@ _CLAUSE_END: Final = re.compile(
 )
 """Marks after the last word of a clause; full stops, conjunctions and dashes have rules of their own."""
 
-_QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+_QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|(?<!\w)\"[^\"]*\"(?!\w)")
 
 _JOINED: Final = re.compile(r"\b(?:as well as|along with|together with)\b", re.IGNORECASE)
 
-_ABBREVIATIONS: Final = frozenset(
-    ("mr", "mrs", "ms", "dr", "st", "jr", "sr", "prof", "inc", "ltd", "vs", "etc", "no")
-) | frozenset(("ул", "кв", "пр", "просп", "пер", "наб", "им", "гг", "обл", "руб", "тыс", "млн", "стр"))
+_ABBREVIATED_TITLES: Final = frozenset(("mr", "mrs", "ms", "dr", "st", "prof", "vs", "no")) | frozenset(
+    ("ул", "кв", "пр", "просп", "пер", "наб", "им", "стр")
+)
 """Words whose full stop ends no clause; that of a single letter never does."""
+
+_ABBREVIATED_UNITS: Final = frozenset(("jr", "sr", "inc", "ltd", "etc")) | frozenset(
+    ("гг", "обл", "руб", "тыс", "млн")
+)
+"""Words whose full stop ends a clause only if a capital letter follows."""
 
 
 class Token(NamedTuple):
@@ -49,7 +54,7 @@ class Token(NamedTuple):
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
-        is_clause_start: whether one of `_CLAUSE_MARKS`, a full stop or a word such as "and" stands before it.
+        is_clause_start: whether one of `_CLAUSE_END`, a full stop or a word such as "and" stands before it.
         is_denied: whether it ends in "n't" or is "cannot".
     """
 
@@ -83,9 +88,12 @@ def tokenize(text: str) -> Iterator[Token]:
 
 def _ends_clause(text: str, end: int, word: str) -> bool:
     """Return whether a clause ends after a word that ends at an index of the text, or with a conjunction."""
+    word = word.casefold()
     if text[end : end + 1] == "." and not text.startswith("...", end):
-        is_stop = text[end + 1 : end + 2] in (" ", "\n")
-        return is_stop and len(word) > 1 and word.casefold() not in _ABBREVIATIONS
+        following = text[end + 1 :].lstrip()[:1]
+        is_abbreviation = word in _ABBREVIATED_TITLES or (len(word) == 1 and word.isalpha())
+        is_inside = word in _ABBREVIATED_UNITS and not following.isupper()
+        return text[end + 1 : end + 2].isspace() and not (is_abbreviation or is_inside)
     return word in load_lexicon().grammar["conjunctions"] or _CLAUSE_END.match(text, end) is not None
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
@@ -87,10 +87,17 @@ class WordingFeatures(NamedTuple):
 
 
 class _QualifiedTime(NamedTuple):
-    """A number or a word of a time, and the prepositions and negations before it, joined by spaces."""
+    """A number or a word of a time.
+
+    Attributes:
+        qualifiers: the prepositions and negations before it, joined by spaces.
+        word: the number or word, in lower case.
+        place: number of the clause's terms and qualifiers before it.
+    """
 
     qualifiers: str
     word: str
+    place: int
 
 
 def list_distinct_items(
@@ -185,10 +192,21 @@ def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
     if times:
         ordered, earlier = clauses.pop() if clauses else ([], [])
         clauses.append((ordered, earlier + times))
-    return [
-        (*ordered, *(" ".join(time) for time in sorted(own, key=lambda time: time.qualifiers)))
-        for ordered, own in clauses
-    ]
+    return [(*ordered, *_list_times(own, len(ordered))) for ordered, own in clauses]
+
+
+def _list_times(times: Sequence[_QualifiedTime], length: int) -> list[str]:
+    """Return the times of a clause, sorted by their qualifiers unless one stands between terms.
+
+    Times between terms belong to the terms: "works from 9, sleeps at 5".
+
+    Args:
+        times: the times of the clause, in order.
+        length: number of the clause's terms and qualifiers.
+    """
+    is_free = all(time.place in (0, length) for time in times)
+    ordered = sorted(times, key=lambda time: time.qualifiers) if is_free else times
+    return [f"{time.qualifiers} {time.word}" for time in ordered]
 
 
 def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
@@ -207,7 +225,7 @@ def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
             preposition = ["on"] if qualifiers[-1:] == ["on"] else []
             others, own_particles = _separate_particles(qualifiers[: len(qualifiers) - len(preposition)])
             particles += own_particles
-            times.append(_QualifiedTime(" ".join(others + preposition), word))
+            times.append(_QualifiedTime(" ".join(others + preposition), word, len(ordered)))
             qualifiers = []
         elif terms := [word] if "@" in word else sorted(bm25.weigh_document(word).indices):
             if ordered:
@@ -216,7 +234,8 @@ def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
             ordered += [*qualifiers, *terms]
             qualifiers = []
     others, own_particles = _separate_particles(qualifiers)
-    return [*ordered, *others, *particles, *own_particles], times
+    end = [*ordered, *others, *particles, *own_particles]
+    return end, [time._replace(place=len(end)) if time.place == len(ordered) else time for time in times]
 
 
 def _separate_particles(qualifiers: list[str]) -> tuple[list[str], list[str]]:

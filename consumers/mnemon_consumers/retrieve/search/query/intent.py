@@ -106,6 +106,9 @@ talk talked talking chat chatted chatting speak spoke spoken write wrote written
 PLANS: Final = frozenset(_PLANS.split())
 """Words of questions about plans and the future."""
 
+PAST: Final = frozenset(("was", "were", "been"))
+"""Words beside which "going" and "doing" speak of the past."""
+
 BEFORE_OR_AFTER: Final = frozenset(_BEFORE_OR_AFTER.split())
 """Words of questions about the time before or after a period."""
 
@@ -176,11 +179,20 @@ class QueryIntent:
             return False
         topic = " ".join(each.text for each in self._undated_words if not _is_given_name(each))
         return (
-            PLANS.isdisjoint(self._word_set)
+            not self._speaks_of_plans
             and BEFORE_OR_AFTER.isdisjoint(each.text.lower() for each in self._undated_words)
             and _is_within_periods(self._split.gaps)
             and frozenset(bm25.weigh_query(topic).indices) <= _list_activity_terms()
         )
+
+    @property
+    def _speaks_of_plans(self) -> bool:
+        words = _WORD.findall(self.text[:LOOKED_AT])
+        # Will is also a name within a sentence, and "was going on" is past.
+        others = {"will"} if "Will" in words[1:] else set()
+        if not PAST.isdisjoint(self._word_set):
+            others |= {"going", "doing"}
+        return not (PLANS - others).isdisjoint(self._word_set)
 
     @cached_property
     def has_given_name(self) -> bool:

@@ -497,6 +497,11 @@ ONE_STATEMENT = {
 
 
 SEVERAL_STATEMENTS = (
+    ("Exam is at 9. Needs a calculator.", "Exam is at 11"),
+    ("Works at Apple Inc. Allergic to nuts", "Works at Google"),
+    ("Lives in Leeds AND is allergic to nuts", "Lives in York"),
+    ("Works as a nurse, diabetic", "Works as a teacher, happy"),
+    ("Живёт в Туле с двумя кошками", "Живёт в Твери, есть один кот"),
     ("Lives in Leeds — allergic to nuts", "Lives in York"),
     ("Lives in Leeds - allergic to nuts", "Lives in York"),
     ("Lives in Leeds / allergic to nuts", "Lives in York"),
