@@ -42,7 +42,6 @@ DISAGREEMENT: Final = 0.5
 """Factor for the fit of a fact that disagrees with the query: in person, negation, direction, word order or
 tense."""
 
-
 _QUALIFYING: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
 
 

@@ -249,8 +249,7 @@ class _PairComparison:
             return True
         if len(left) < len(clause):
             return False
-        is_bare = TermKind.WORD not in kinds
-        if is_bare and kinds in [list_kinds(each) for each in self._list_bare_clauses()]:
+        if TermKind.WORD not in kinds and kinds in map(list_kinds, self._list_bare_clauses()):
             return True
         is_name = kinds == {TermKind.NAME} and before.kind is TermKind.NAME
         is_list = is_joined and not any(self._is_repeated(term, clause) for term in left)

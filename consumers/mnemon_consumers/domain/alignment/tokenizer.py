@@ -34,15 +34,15 @@ _QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|(?<!\w)\"[^\"]*\"(?!\w)")
 
 _JOINED: Final = re.compile(r"\b(?:as well as|along with|together with)\b", re.IGNORECASE)
 
-_ABBREVIATED_TITLES: Final = frozenset(("mr", "mrs", "ms", "dr", "st", "prof", "vs", "no")) | frozenset(
+_LEADING_ABBREVIATIONS: Final = frozenset(("mr", "mrs", "ms", "dr", "st", "prof", "vs", "no")) | frozenset(
     ("ул", "кв", "пр", "просп", "пер", "наб", "им", "стр")
 )
-"""Words whose full stop ends no clause; that of a single letter never does."""
+"""Abbreviations before a name or a number: their full stop ends no clause, nor does that of an initial."""
 
-_ABBREVIATED_UNITS: Final = frozenset(("jr", "sr", "inc", "ltd", "etc")) | frozenset(
+_TRAILING_ABBREVIATIONS: Final = frozenset(("jr", "sr", "inc", "ltd", "etc")) | frozenset(
     ("гг", "обл", "руб", "тыс", "млн")
 )
-"""Words whose full stop ends a clause only if a capital letter follows."""
+"""Other abbreviations: their full stop ends a clause only if a capital letter follows."""
 
 
 class Token(NamedTuple):
@@ -90,10 +90,10 @@ def _ends_clause(text: str, end: int, word: str) -> bool:
     """Return whether a clause ends after a word that ends at an index of the text, or with a conjunction."""
     word = word.casefold()
     if text[end : end + 1] == "." and not text.startswith("...", end):
-        following = text[end + 1 :].lstrip()[:1]
-        is_abbreviation = word in _ABBREVIATED_TITLES or (len(word) == 1 and word.isalpha())
-        is_inside = word in _ABBREVIATED_UNITS and not following.isupper()
-        return text[end + 1 : end + 2].isspace() and not (is_abbreviation or is_inside)
+        is_initial = len(word) == 1 and word.isalpha()
+        if is_initial or word in _LEADING_ABBREVIATIONS or not text[end + 1 : end + 2].isspace():
+            return False
+        return word not in _TRAILING_ABBREVIATIONS or text[end + 1 :].lstrip()[:1].isupper()
     return word in load_lexicon().grammar["conjunctions"] or _CLAUSE_END.match(text, end) is not None
 
 

@@ -72,9 +72,9 @@ class WordingFeatures(NamedTuple):
         clauses: the clauses between commas and "and", sorted. Each has its terms in order, each term after
             its negations and prepositions: "tea, not coffee" differs from "coffee, not tea", and "from Rome
             to Paris" from "to Rome from Paris". `_PARTICLES` stand after the terms, because "turn off the TV"
-            says the same as "turn the TV off". The numbers and times of a clause stand at its end, sorted by
-            their prepositions, because "yesterday" or "on Monday" may stand anywhere in it. Those with the
-            same preposition keep their order: "gym at 5 then dinner at 8".
+            says the same as "turn the TV off". The numbers and times of a clause stand at its end, because
+            "yesterday" or "on Monday" may stand first or last in it. They are sorted by their prepositions
+            unless one of them stands between terms: "gym at 5 then dinner before 8".
     """
 
     words: frozenset[str]
@@ -198,7 +198,7 @@ def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
 def _list_times(times: Sequence[_QualifiedTime], length: int) -> list[str]:
     """Return the times of a clause, sorted by their qualifiers unless one stands between terms.
 
-    Times between terms belong to the terms: "works from 9, sleeps at 5".
+    A time between terms belongs to one of them: "works from 9 sleeps at 5".
 
     Args:
         times: the times of the clause, in order.

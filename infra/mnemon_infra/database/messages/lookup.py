@@ -120,7 +120,7 @@ def _select_visible_messages(wanted: FromClause) -> CTE:
     conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
         select(
-            *(said.c[name] for name in _MESSAGE_COLUMNS),
+            *said.c[_MESSAGE_COLUMNS],
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )

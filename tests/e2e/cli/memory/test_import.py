@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import Up, mnemon
 
-CHAT = {
+CHAT: dict[str, Any] = {
     "name": "Helper",
     "type": "bot_chat",
     "id": 777,
@@ -27,7 +28,7 @@ async def test_chat_is_imported_and_exported(shared: Up, tmp_path: Path) -> None
     figures = json.loads(done.out)
     assert (done.code, done.err, figures["published"]) == (1, "", 2), "one of them did not come in"
     assert figures["left"] == {"a service message: phone_call": 1}
-    assert json.loads(refused.read_text())["record"] == CHAT["messages"][2]  # type: ignore[index]
+    assert json.loads(refused.read_text())["record"] == CHAT["messages"][2]
 
     written = await mnemon(
         "export", "jsonl", "--tenant", "brought", "-o", out, "--data", shared.data, "--json"
@@ -44,7 +45,7 @@ async def test_corrected_import_returns_the_former_user_to_the_conversation_befo
 ) -> None:
     assert shared.endpoints
     path = tmp_path / "result.json"
-    talk = [{**CHAT["messages"][0], "id": at, "from_id": f"user{at}"} for at in (42, 777)]  # type: ignore[index]
+    talk = [{**CHAT["messages"][0], "id": at, "from_id": f"user{at}"} for at in (42, 777)]
     path.write_text(json.dumps({"name": "Anna", "type": "personal_chat", "id": 777, "messages": talk}))
     telegram = ("import", "telegram", path, "--tenant", "returned", "--data", shared.data, "--json")
     async with MemoryClient.connect(shared.endpoints.nats, tenant="returned") as memory:
