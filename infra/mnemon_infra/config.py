@@ -205,7 +205,7 @@ class Deployment(BaseSettings):
         description="Maximum time for which a batch of `persist` waits for more messages, in milliseconds.",
     )
     persist_writers: int = Field(
-        default=3, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
+        default=4, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
     )
     index_batch: int = Field(
         default=500, ge=1, le=5000, description="Maximum number of events per batch of `index`."

@@ -48,7 +48,7 @@ _REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
 """Tables of events that remove other events."""
 
 
-class MessageRow(NamedTuple):
+class MessageRow(msgspec.Struct, frozen=True):
     """A message to write. `values` is the JSON object from which the database reads it."""
 
     key: EventKey
@@ -56,7 +56,7 @@ class MessageRow(NamedTuple):
     values: bytes
 
 
-class MemoryRow(NamedTuple):
+class MemoryRow(msgspec.Struct, frozen=True):
     """A memory event to write; `values` is JSON, as in `MessageRow`."""
 
     key: EventKey
