@@ -42,7 +42,7 @@ DISAGREEMENT: Final = 0.5
 """Factor for the fit of a fact that disagrees with the query: in person, negation, direction, word order or
 tense."""
 
-_QUALIFYING: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
+_DETAIL_KINDS: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
 
 
 class FactFit(NamedTuple):
@@ -109,8 +109,9 @@ def _find_named_fact(
 def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> bool:
     """Return whether a query that denies nothing may mean another fact than the one that fits best.
 
-    The other fact has all words of the query, none in a contrary direction. If these are several words, the
-    facts differ in negation, or in the person and the query names none.
+    The other fact has all words of the query, none of them in a contrary direction. A query of one word may
+    mean any fact that has it. A longer query may mean another fact only if the facts differ in negation, or
+    in the person while the query names none.
     """
     found = [(word, other.find(word)) for word in query.content]
     if any(known is None or _is_contrary(word, known) for word, known in found):
@@ -121,10 +122,13 @@ def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> b
 
 
 def _says_something_else(fact: ContentWords, query: ContentWords) -> bool:
-    """Return whether a clause of a fact, not of names, dates and numbers alone, has no word of a query."""
+    """Return whether the fact has a clause without any word of the query.
+
+    Clauses of only names, dates and numbers do not count.
+    """
     parsed = parse_fact(fact.text)
     clauses = [[term for term in parsed.words if term.place in clause] for clause in parsed.clauses]
-    telling = [terms for terms in clauses if not all(term.kind in _QUALIFYING for term in terms)]
+    telling = [terms for terms in clauses if not all(term.kind in _DETAIL_KINDS for term in terms)]
     said = [parse_words(" ".join(term.text for term in terms)) for terms in telling]
     return any(words.content and not words.sum_weight_in(query) for words in said)
 

@@ -81,8 +81,8 @@ SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
 replaced."""
 
-_AMOUNTS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
-_ADDRESS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
+_NUMERIC_KINDS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
+_ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People whose mention tells the marital status."""
@@ -170,9 +170,12 @@ class _PairComparison:
         if problem := self._find_contradiction():
             return self._decide_different(problem)
         if slot := self.replacement.find_changed_slot():
-            is_told = _says_alone(self.new) or _has_addition(self.alignment.new)
-            if _has_addition(self.alignment.old) and not is_told:
-                return self._decide_undecided(f"a new value: {slot}; the older fact says with whom or what")
+            is_replaced = _says_alone(self.new) or _has_companion_phrase(self.alignment.new)
+            if _has_companion_phrase(self.alignment.old) and not is_replaced:
+                return self._decide_undecided(
+                    f"a new value: {slot}; the older fact also has a phrase with 'with', on which the newer "
+                    "one says nothing"
+                )
             return self._decide_update(f"a new value: {slot}")
         return (
             self._decide_feeling()
@@ -196,22 +199,26 @@ class _PairComparison:
         return says_same or self._shares_slot()
 
     def _decide_update(self, evidence: str) -> RelationVerdict:
-        if self._has_unanswered_clause():
+        if self._has_unmatched_clause():
             return self._decide_undecided(f"{evidence}; the older fact also says something else")
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
 
-    def _has_unanswered_clause(self) -> bool:
-        """Return whether a clause of the older fact says something on which the newer fact is silent.
+    def _has_unmatched_clause(self) -> bool:
+        """Return whether a clause of the older fact says something on which the newer fact says nothing.
 
-        For example, "Lives in York" is silent on "is allergic to nuts" in "Lives in Leeds and is allergic
-        to nuts". A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", does
-        not answer a clause.
+        For example, "Lives in York" says nothing on "is allergic to nuts" in "Lives in Leeds and is allergic
+        to nuts".
         """
-        silent = [clause for clause in self.old.clauses if not self._is_answered(clause)]
+        unmatched = [clause for clause in self.old.clauses if not self._is_matched(clause)]
         # Without a counterpart of any term, one of these clauses is the one that the newer fact is about.
-        return len(silent) > (0 if self.alignment.pairs else 1)
+        return len(unmatched) > (0 if self.alignment.pairs else 1)
 
-    def _is_answered(self, clause: range) -> bool:
+    def _is_matched(self, clause: range) -> bool:
+        """Return whether the newer fact has a counterpart of a clause of the older fact, or replaces it.
+
+        A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no
+        counterpart of a clause.
+        """
         left = [term for term in self.alignment.old if term.place in clause]
         matched = [a for a, _ in self.alignment.pairs if a.place in clause]
         if not left or not all(self._is_repeated(term, clause) for term in matched):
@@ -226,7 +233,8 @@ class _PairComparison:
         """Return whether a clause is a part of the value that the newer fact replaces.
 
         Such parts are the second name in "Leeds, England", the second word in "black and white", the date in
-        "on Monday, 5 May", further words of an address, and other words for a value.
+        "on Monday, 5 May", further words of an address, and further words that the lexicon lists for the
+        slot.
 
         Args:
             clause: a clause of the older fact.
@@ -237,7 +245,7 @@ class _PairComparison:
         is_joined = clause.start > 0 and self.old.raw[clause.start - 1] in grammar["conjunctions"]
         if "residence" in slots:
             has_place = any(term.text in grammar["places"] for term in left)
-            is_address = all(term.kind in _ADDRESS or term.text in grammar["places"] for term in left)
+            is_address = all(term.kind in _ADDRESS_KINDS or term.text in grammar["places"] for term in left)
             is_name = kinds == {TermKind.NAME} and len(left) == len(clause)
             return is_address and not is_joined and (has_place or is_name)
         if any(consists_of(left, slot) for slot in WORD_SLOTS if slot in slots):
@@ -245,7 +253,11 @@ class _PairComparison:
         before = next((t for t in reversed(self.alignment.old) if t.place < clause.start), None)
         if before is None:
             return False
-        if kinds <= _AMOUNTS and before.kind in _AMOUNTS and TermKind.DATE in list_kinds(self.alignment.new):
+        if (
+            kinds <= _NUMERIC_KINDS
+            and before.kind in _NUMERIC_KINDS
+            and TermKind.DATE in list_kinds(self.alignment.new)
+        ):
             return True
         if len(left) < len(clause):
             return False
@@ -1014,9 +1026,7 @@ class _PairComparison:
             return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             if self._differs_in_clause():
-                return self._decide_undecided(
-                    "a clause of each fact begins with the same word and goes on differently"
-                )
+                return self._decide_undecided("two clauses begin with the same word and differ after it")
             return self._decide_same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
             return self._decide_undecided(
@@ -1027,7 +1037,7 @@ class _PairComparison:
         )
 
     def _differs_in_clause(self) -> bool:
-        """Return whether later clauses of the facts begin with the same word and go on differently.
+        """Return whether later clauses of the facts begin with the same word and differ after it.
 
         For example, "likes tennis" and "likes golf" do so at the end of two facts about a job.
         """
@@ -1249,7 +1259,7 @@ def _says_alone(statement: ParsedFact) -> bool:
     return any(word in alone and "NOUN" not in list_grammemes(after) for word, after in following)
 
 
-def _has_addition(terms: Sequence[Term]) -> bool:
+def _has_companion_phrase(terms: Sequence[Term]) -> bool:
     """Return whether one of the terms stands after "with": "with Bob", "with a nut allergy"."""
     return any(term.role == "with" for term in terms)
 

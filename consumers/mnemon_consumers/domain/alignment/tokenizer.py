@@ -54,7 +54,7 @@ class Token(NamedTuple):
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
-        is_clause_start: whether one of `_CLAUSE_END`, a full stop or a word such as "and" stands before it.
+        is_clause_start: whether a mark such as a comma, a full stop or a word such as "and" stands before it.
         is_denied: whether it ends in "n't" or is "cannot".
     """
 
@@ -87,7 +87,10 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def _ends_clause(text: str, end: int, word: str) -> bool:
-    """Return whether a clause ends after a word that ends at an index of the text, or with a conjunction."""
+    """Return whether a clause ends after the word that ends at index `end`.
+
+    A conjunction ends a clause, too.
+    """
     word = word.casefold()
     if text[end : end + 1] == "." and not text.startswith("...", end):
         is_initial = len(word) == 1 and word.isalpha()
