@@ -230,10 +230,10 @@ class _BackupRun:
                     self._new_events += record.seq > self._known
                     encoder.add(record)
                     if encoder.is_full:
-                        yield await self._store_segment(encoder.encode())
+                        yield await self._store_segment(encoder.take_segment())
                 self._progress(page[-1].seq, up_to)
         if not encoder.is_empty:
-            yield await self._store_segment(encoder.encode())
+            yield await self._store_segment(encoder.take_segment())
 
     async def _store_segment(self, segment: EncodedSegment) -> SegmentEntry:
         name = build_segment_name(segment.first, segment.last, sha256(segment.body).hexdigest(), SUFFIX)

@@ -112,8 +112,8 @@ class SegmentEncoder:
         self._lines.append(line)
         self._bytes += len(line) + 1
 
-    def encode(self) -> EncodedSegment:
-        """Return the segment and begin another one."""
+    def take_segment(self) -> EncodedSegment:
+        """Encode the collected records as a segment, and remove them from the encoder."""
         assert self._first is not None
         assert self._last is not None
         body = b"".join(b"%b\n" % line for line in self._lines)
@@ -135,7 +135,7 @@ def encode_segment(records: Iterable[LogRecord]) -> EncodedSegment:
     encoder = SegmentEncoder()
     for record in records:
         encoder.add(record)
-    return encoder.encode()
+    return encoder.take_segment()
 
 
 def decode_segment(body: bytes, name: str) -> list[LogRecord]:

@@ -98,10 +98,10 @@ def test_a_segment_ends_at_its_limits() -> None:
     assert not encoder.is_full
     encoder.add(LogRecord(2, 1, "a"))
     assert encoder.is_full
-    assert encoder.encode().is_full
+    assert encoder.take_segment().is_full
     encoder.add(LogRecord(3, 1, "a", body="x" * 10_000))
     assert encoder.is_full
-    encoder.encode()
+    encoder.take_segment()
     assert encoder.is_empty
 
 
