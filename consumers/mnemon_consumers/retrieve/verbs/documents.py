@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, forbid_repeated_addition
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, report_unconfirmed_addition
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
@@ -90,7 +90,7 @@ class DocumentVerb:
             digest=sha256(request.text.encode()).hexdigest(),
         )
         known = request.document_id
-        with nullcontext() if known else forbid_repeated_addition("document", event.document_id):
+        with nullcontext() if known else report_unconfirmed_addition("document", event.document_id):
             position = await self._log.publish_event(address, event)
             return await self._list_documents(address, request, position, event.document_id)
 

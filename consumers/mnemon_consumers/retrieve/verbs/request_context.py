@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import nats.errors
 
@@ -11,9 +11,6 @@ from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 
 ReplyValue = TypeVar("ReplyValue")
-
-SERVER_ERRORS: Final = DatabaseUnavailable, nats.errors.Error, TimeoutError
-"""Errors of a database or a log that does not answer now."""
 
 
 def get_current_time() -> datetime:
@@ -29,7 +26,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
         problem = f"the database cannot answer now: {error}; repeat the request later"
         raise Refusal("unavailable", problem, retryable=True) from error
     except (nats.errors.Error, TimeoutError) as error:
-        problem = f"the log does not answer: {error!r}; repeat the request"
+        problem = f"{_describe_log_error(error)}; repeat the request"
         raise Refusal("unavailable", problem, retryable=True) from error
     except DatabaseRefused as error:
         problem = f"the database refused a value of the request: {error}; change the value"
@@ -37,7 +34,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 
 @contextmanager
-def forbid_repetition(change: str, advice: str) -> Iterator[None]:
+def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
     """Turn errors of the servers inside the block into a refusal that is not retryable.
 
     The log may have the event of the change, and the same request again would make another change.
@@ -51,18 +48,22 @@ def forbid_repetition(change: str, advice: str) -> Iterator[None]:
     """
     try:
         yield
-    except SERVER_ERRORS as error:
-        raise Refusal("unavailable", f"{change} was not confirmed: {error!r}; {advice}") from error
+    except DatabaseUnavailable as error:
+        problem = f"{change} was not confirmed, because the database cannot answer now: {error}; {advice}"
+        raise Refusal("unavailable", problem) from error
+    except (nats.errors.Error, TimeoutError) as error:
+        problem = f"{change} was not confirmed, because {_describe_log_error(error)}; {advice}"
+        raise Refusal("unavailable", problem) from error
 
 
-def forbid_repeated_addition(kind: str, identifier: str) -> AbstractContextManager[None]:
-    """Return `forbid_repetition` for an item whose id is new with each request.
+def report_unconfirmed_addition(kind: str, identifier: str) -> AbstractContextManager[None]:
+    """Return `report_unconfirmed_change` for an item whose id is new with each request.
 
     Args:
         kind: the kind of the item, such as `task`.
         identifier: the id of the item.
     """
-    return forbid_repetition(
+    return report_unconfirmed_change(
         f"the addition of the {kind} {identifier!r}",
         f"list the {kind}s first, or repeat the request with this `{kind}_id`, because without it the "
         f"request may add a second {kind}",
@@ -73,3 +74,9 @@ async def await_visibility(read: Awaitable[object]) -> None:
     """Wait until later reads show a change. Errors are ignored, because the change is in the log already."""
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read
+
+
+def _describe_log_error(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "the log did not answer in time"
+    return f"the log does not answer: {error}"

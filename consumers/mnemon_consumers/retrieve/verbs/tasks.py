@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, forbid_repeated_addition
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, report_unconfirmed_addition
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
@@ -52,7 +52,7 @@ class TaskVerb:
             raise InvalidBody("text", "the field is missing or blank; give the text of the task")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
-        with nullcontext() if request.task_id else forbid_repeated_addition("task", task_id):
+        with nullcontext() if request.task_id else report_unconfirmed_addition("task", task_id):
             position = await self._log.publish_event(address, event)
             return await self._list_tasks(address, position, task_id)
 

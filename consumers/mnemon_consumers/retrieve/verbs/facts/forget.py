@@ -7,7 +7,11 @@ from typing import Any
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, forbid_repeated_query, refuse_unknown_fact
+from mnemon_consumers.retrieve.verbs.facts.query import (
+    FactQuery,
+    refuse_unknown_fact,
+    report_unconfirmed_query,
+)
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
@@ -77,7 +81,7 @@ class ForgetVerb:
             async with hold_lock(self._database, *owner):
                 queried = await self._query.choose_fact(owner, query, await self._log.read_end())
                 if queried.named is not None:
-                    stack.enter_context(forbid_repeated_query("removal", queried.named))
+                    stack.enter_context(report_unconfirmed_query("removal", queried.named))
                     return await self._remove_fact(address, queried.named)
         return ForgetReplyV1(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)

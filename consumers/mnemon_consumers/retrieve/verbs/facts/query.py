@@ -11,7 +11,7 @@ from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.verbs.request_context import forbid_repetition, get_current_time
+from mnemon_consumers.retrieve.verbs.request_context import get_current_time, report_unconfirmed_change
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
 from mnemon_infra.broker.service import Refusal
@@ -50,14 +50,14 @@ def refuse_unknown_fact(fact_id: str) -> NoReturn:
     raise Refusal("not_found", f"there is no fact {fact_id!r}; list the facts with `read`")
 
 
-def forbid_repeated_query(change: str, fact: FactRecord) -> AbstractContextManager[None]:
-    """Return `forbid_repetition` for a change of the fact that a query named.
+def report_unconfirmed_query(change: str, fact: FactRecord) -> AbstractContextManager[None]:
+    """Return `report_unconfirmed_change` for the fact that a query named.
 
     Args:
         change: noun for the change: `removal` or `change`.
         fact: the fact.
     """
-    return forbid_repetition(
+    return report_unconfirmed_change(
         f"the {change} of the fact {fact.id!r}",
         "repeat the request with this id, because the query may name another fact now",
     )

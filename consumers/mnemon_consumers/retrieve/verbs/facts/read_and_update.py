@@ -11,7 +11,11 @@ from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.query import FactQuery, forbid_repeated_query, refuse_unknown_fact
+from mnemon_consumers.retrieve.verbs.facts.query import (
+    FactQuery,
+    refuse_unknown_fact,
+    report_unconfirmed_query,
+)
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
@@ -124,7 +128,7 @@ class FactVerbs:
             async with hold_lock(self._database, *owner):
                 queried = await self._query.choose_fact(owner, query, await self._log.read_end())
                 if queried.named is not None:
-                    stack.enter_context(forbid_repeated_query("change", queried.named))
+                    stack.enter_context(report_unconfirmed_query("change", queried.named))
                     position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
             if queried.named is not None:
                 return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
