@@ -143,7 +143,8 @@ class ProcessProbe:
         except (nats.errors.Error, TimeoutError, OSError) as error:
             for gauge in _BROKER_GAUGES:  # remove outdated values
                 gauge.replace({})
-            return [Fault("server", f"the NATS server does not answer: {error!r}")]
+            problem = str(error) or f"no answer within {ANSWER_WAIT:g} s"
+            return [Fault("server", f"the NATS server does not answer: {problem}")]
 
     async def _check_streams(self, connection: Client) -> list[Fault]:
         stream_context = connection.jetstream()

@@ -106,7 +106,10 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe)
         reason = "the process is ending"
     except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
-        reason = f"the health probe failed: {error!r}"
+        reason = (
+            f"the health probe failed with {type(error).__name__}: {error}; report the traceback in its log "
+            "message `health probe failed`"
+        )
     metrics.READY.set(0)
     return [reason]
 

@@ -43,7 +43,8 @@ class Lag(BaseModel):
     readers: int
     """Number of open requests for messages at the server."""
     is_read: bool = True
-    """False if messages are pending, and no process requested or received any during the samples."""
+    """True unless messages are pending and no process requested or received one between the two samples of
+    `mnemon status`."""
     applied_position: int = 0
     """Position in the stream up to which every message has ended."""
     standstill_seconds: float | None = None
@@ -135,7 +136,10 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 
 
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
-    """Return whether a process reads a durable, by two samples of it; True if no message is pending."""
+    """Return whether a process reads a durable.
+
+    Return True unless messages are pending and no process requested or received one between two samples.
+    """
     return bool(
         not second.num_pending
         or second.num_ack_pending

@@ -127,7 +127,7 @@ class EdgeOwner:
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
-                f"the Edge owner does not answer: {error!r}. Check that a process runs the consumer `index`, "
+                f"the Edge owner does not answer: {error}. Check that a process runs the consumer `index`, "
                 "in the same version of mnemon as this process"
             ) from error
         answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
