@@ -63,8 +63,9 @@ def _encode_json(value: object) -> bytes:
     try:
         return to_json(value, inf_nan_mode="constants")
     except PydanticSerializationError as error:
-        raise InvalidBody(
-            "body",
-            "contains a lone surrogate, which is not valid Unicode, or is nested too deeply; remove the "
-            "character, or send less nested JSON",
-        ) from error
+        problem = (
+            "contains a lone surrogate, which is not valid Unicode; remove the character"
+            if "surrogate" in str(error)
+            else "is nested too deeply; send JSON with fewer levels"
+        )
+        raise InvalidBody("body", problem) from error
