@@ -245,7 +245,7 @@ class Compactor:
         model: LanguageModel,
         settings: SettingsV1,
     ) -> tuple[str, str, Sequence[LogEvent]]:
-        """Ask a model for a summary, and ask again if the answer is refused.
+        """Ask a model for a summary, and ask again if the answer is rejected.
 
         Returns:
             The provider and model that wrote the summary, the summary, and the events of paid calls that are
@@ -258,7 +258,7 @@ class Compactor:
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
             if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
-            log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
+            log.warning("summary rejected", tenant=owner[0], model=model.model, reason=checked.reason)
             await _append_events(connection, paid)  # counted now: asking the model again may fail
             asked = correct_request(request, checked)
         rules = build_offline_model()
