@@ -22,10 +22,10 @@ def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
         NotReadable: the file is nested too deeply.
         JSONError, UnicodeDecodeError: the file is not JSON.
     """
-    yield from ijson.parse(_limit_depth(_JsonFile(file)))
+    yield from ijson.parse(_limit_depth(_MarkStrippingFile(file)))
 
 
-class _JsonFile:
+class _MarkStrippingFile:
     """A file of JSON, read without the byte order mark that some programs write before UTF-8 text."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -37,14 +37,15 @@ class _JsonFile:
         return beginning or self._file.read(size)
 
 
-def _limit_depth(file: _JsonFile) -> Iterator[tuple[str, Any]]:
+def _limit_depth(file: _MarkStrippingFile) -> Iterator[tuple[str, Any]]:
     depth = 0
     for event, value in ijson.basic_parse(file, use_float=True):
         if event in ("start_map", "start_array"):
             depth += 1
             if depth > MAX_DEPTH:
                 raise NotReadable(
-                    f"lists and objects are nested too deeply: they have more than {MAX_DEPTH} levels"
+                    f"lists and objects are nested too deeply, in more than {MAX_DEPTH} levels; give the "
+                    "file as the chat program exported it"
                 )
         elif event in ("end_map", "end_array"):
             depth -= 1
