@@ -82,7 +82,7 @@ def read_conversations(
     except ValidationError as error:
         raise NotLocomo(_describe_error("sample", error)) from error
     except ValueError as error:
-        raise NotLocomo(f"the file: is not JSON: {error}") from error
+        raise NotLocomo(f"it is not JSON: {error}") from error
     return [
         _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
     ]
