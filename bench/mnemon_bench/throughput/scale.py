@@ -49,9 +49,10 @@ async def run(
     Returns:
         `ratios`: `<consumer>_two_to_one` of the rates. `targets`: `TARGETS`. `messages` and `conversations`:
         as given. `per_second`: the rates of all rounds, in messages for persist and in conversations for
-        compact and extract. `cores`: busy cores of each process, each server and the whole machine in the
-        last round, which show whether a process or the model's time is the bottleneck; and as `of the
-        machine`, the number of its cores.
+        compact and extract. `cores`: `machine`, the number of cores of this machine; and by the
+        name of each consumer and the number of its processes (`1` and `2`), the busy cores of each process,
+        each server and the whole machine (`all`) in the last round, which show whether a process or the
+        model's time is the bottleneck.
     """
     connection = await connect_deployment(deployment, name="bench")
     measured: dict[str, dict[int, _MeasuredRuns]] = {}
@@ -78,7 +79,7 @@ async def run(
             name: {str(number): [round(rate) for rate in of.rates] for number, of in taken.items()}
             for name, taken in measured.items()
         },
-        "cores": {"of the machine": psutil.cpu_count()}
+        "cores": {"machine": psutil.cpu_count()}
         | {name: {str(number): of.cores for number, of in taken.items()} for name, taken in measured.items()},
     }
 
