@@ -168,7 +168,12 @@ def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEv
 
 
 def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """Convert a stored window to the window of an event, with the pairs that its request asks about."""
+    """Build the window that an event names from a stored window.
+
+    Args:
+        window: the stored window.
+        pairs: the pairs of facts that the window's request asks about.
+    """
     return Window(
         tenant=window.tenant,
         user=window.user,

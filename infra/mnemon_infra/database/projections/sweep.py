@@ -39,7 +39,7 @@ _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
 def is_message_gone() -> ColumnElement[bool]:
-    """Return the condition that a message lies below a watermark."""
+    """Build the SQL condition that a message lies below a watermark."""
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     cleared = parts.select_clear_watermarks(spans, _APPLIED)
@@ -52,7 +52,7 @@ def is_message_gone() -> ColumnElement[bool]:
 
 
 def is_memory_gone() -> ColumnElement[bool]:
-    """Return the condition that an event has the content of a fact, task or document that has ended."""
+    """Build the SQL condition that an event has the content of a fact, task or document that has ended."""
     ends = memory_events.alias("ends")
     ended = select(ends.c.item).where(is_owned(ends), has_name(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(
@@ -69,7 +69,7 @@ def is_memory_gone() -> ColumnElement[bool]:
 
 
 def is_below_watermark(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that a range of a conversation begins below a watermark."""
+    """Build the SQL condition that a range of a conversation begins below a watermark."""
     timeline = parts.select_timeline()
     cleared = parts.select_clear_watermarks(parts.select_spans(timeline), _APPLIED)
     is_below_own = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
@@ -77,7 +77,7 @@ def is_below_watermark(conversation: ColumnElement[str], seq: ColumnElement[int]
 
 
 def is_summary_gone() -> ColumnElement[bool]:
-    """Return the condition that a summary covers messages below a watermark."""
+    """Build the SQL condition that a summary covers messages below a watermark."""
     from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
     return and_(has_name(SUMMARIES), is_below_watermark(memory_events.c.conversation, from_seq))
 
