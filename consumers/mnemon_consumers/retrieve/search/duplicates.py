@@ -69,12 +69,7 @@ class WordingFeatures(NamedTuple):
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
         is_question: whether the text has a question mark.
-        clauses: the clauses between commas and "and", sorted. Each has its terms in order, each term after
-            its negations and prepositions: "tea, not coffee" differs from "coffee, not tea", and "from Rome
-            to Paris" from "to Rome from Paris". `_PARTICLES` stand after the terms, because "turn off the TV"
-            says the same as "turn the TV off". The numbers and times of a clause stand at its end, because
-            "yesterday" or "on Monday" may stand first or last in it. They are sorted by their prepositions
-            unless one of them stands between terms: "gym at 5 then dinner before 8".
+        clauses: the clauses between commas and "and", sorted, each in the order of `_list_clauses`.
     """
 
     words: frozenset[str]
@@ -176,7 +171,13 @@ def _describe_wording(text: str) -> WordingFeatures:
 
 
 def _list_clauses(text: str) -> list[tuple[int | str, ...]]:
-    """Return the clauses of a text.
+    """Return the clauses of a text, each as terms, particles and times.
+
+    A clause has its terms in order, each term after its negations and prepositions: "tea, not coffee" differs
+    from "coffee, not tea", and "from Rome to Paris" from "to Rome from Paris". `_PARTICLES` stand after the
+    terms, because "turn off the TV" says the same as "turn the TV off". The numbers and times of a clause
+    stand at its end, because "yesterday" or "on Monday" may stand first or last in it. They are sorted by
+    their prepositions unless one of them stands between terms: "gym at 5 then dinner before 8".
 
     A clause with times only, as in "Yesterday, I slept", joins the next clause, or the last one at the end of
     the text.

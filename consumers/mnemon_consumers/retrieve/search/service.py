@@ -92,15 +92,15 @@ EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure during which searches use words only, so that turns do not wait for a failing
 embedder."""
 
-LOADED_PERIODS: Final = 4
+MAX_PERIODS: Final = 4
 """Maximum number of periods of a query; with more, no messages are loaded by their time."""
 
-LONGEST_PERIOD: Final = timedelta(days=100)
+MAX_PERIOD_LENGTH: Final = timedelta(days=100)
 """Maximum length of a period whose messages are loaded: a season. A month with 60,000 messages in 2,000
 conversations takes 0.1 s."""
 
-PERIOD_RELEVANCE: Final = 0.5
-"""Relevance of the best message of a period, for a query about all that happened in the period."""
+MIN_PERIOD_RELEVANCE: Final = 0.5
+"""Minimum relevance of the best hit for a query about all that happened in a period."""
 
 
 class RankedHit(NamedTuple):
@@ -465,7 +465,7 @@ class Search:
         # The scores of the ranking are comparable only within this search. The best message gets the highest
         # relevance of the hits.
         best = max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
-        best = max(best, PERIOD_RELEVANCE if of_periods else 0.0)
+        best = max(best, MIN_PERIOD_RELEVANCE if of_periods else 0.0)
         hits = [
             RankedHit(
                 message.event_id,
@@ -487,10 +487,10 @@ class Search:
     async def _load_period_candidates(self, question: MemorySearch) -> dict[str, FusedCandidate]:
         """Return messages of the periods that the query names, as candidates by event id.
 
-        With more than `LOADED_PERIODS` periods, or one longer than `LONGEST_PERIOD`, the result is empty.
+        With more than `MAX_PERIODS` periods, or one longer than `MAX_PERIOD_LENGTH`, the result is empty.
         """
-        periods = [each.get_latest(question.now) for each in question.intent.periods]
-        if len(periods) > LOADED_PERIODS or any(end - start > LONGEST_PERIOD for start, end in periods):
+        periods = [each.find_latest_recurrence(question.now) for each in question.intent.periods]
+        if len(periods) > MAX_PERIODS or any(end - start > MAX_PERIOD_LENGTH for start, end in periods):
             return {}
         loaded = await asyncio.gather(
             *(

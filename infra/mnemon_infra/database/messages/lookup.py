@@ -32,8 +32,7 @@ from mnemon_infra.database.tables import messages
 AROUND: Final = 2
 """Maximum number of messages before a hit, and after it, that are read with it."""
 
-
-SAMPLED: Final = 4
+SAMPLE_FACTOR: Final = 4
 """Number of messages of a period to look at, as a multiple of those to return: some may be removed."""
 
 
@@ -49,9 +48,9 @@ class MessageLookup(NamedTuple):
 class PeriodLookup(NamedTuple):
     """A request for messages that were sent from `start` up to, but not including, `end`.
 
-    Of a period with more than `limit` messages, the lookup returns `limit` of them, with about the same
-    number of messages between one and the next. It looks at no more than `SAMPLED` times `limit` messages, so
-    that it returns fewer if most messages of the period are removed.
+    Of a period with more than `limit` messages, the lookup returns `limit` of them, spread evenly over the
+    period. It looks at no more than `SAMPLE_FACTOR` times `limit` messages, so that it returns fewer if most
+    messages of the period are removed.
     """
 
     tenant: str
@@ -150,8 +149,8 @@ def _select_visible_messages(wanted: FromClause) -> CTE:
 def _select_period() -> Select[Any]:
     """Select visible messages of a period, at most as many as the parameter `at_most`, spread evenly.
 
-    Whether a message is visible takes a join with all conversations of the user, so only `SAMPLED` times as
-    many messages are looked at.
+    Whether a message is visible takes a join with all conversations of the user, so only `SAMPLE_FACTOR`
+    times as many messages are looked at.
     """
     start, end = (make_parameter(name, datetime) for name in ("sent_from", "sent_before"))
     limit = make_parameter("at_most", int)
@@ -165,7 +164,7 @@ def _select_period() -> Select[Any]:
         )
         .subquery("said")
     )
-    sample = _select_spread(said, SAMPLED * limit).subquery("sample")
+    sample = _select_spread(said, SAMPLE_FACTOR * limit).subquery("sample")
     found = _select_visible_messages(sample)
     visible = select(*found.c[VisibleMessage._fields]).subquery("visible")
     return _select_spread(visible, limit)

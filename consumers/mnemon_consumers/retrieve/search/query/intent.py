@@ -72,7 +72,7 @@ FIRST_PERSON: Final = frozenset(_I.split())
 SECOND_PERSON: Final = frozenset(_YOU.split())
 TIMES: Final = frozenset(_TIMES.split())
 
-_ACTIVITIES: Final = """
+_GENERAL_WORDS: Final = """
 happen happened happening occurred go went gone do did done be been new news up ever come came change changed
 talk talked talking discuss discussed say said tell told mention mentioned chat chatted write wrote written
 speak spoke spoken ask asked answer answered share shared remember remind know give list show
@@ -98,25 +98,29 @@ will shall should must plan plans planned planning going gonna doing upcoming to
 следующим следующих
 """
 _BEFORE_OR_AFTER: Final = "before after until till than prior до после раньше позже к ко"
-_GOVERNING: Final = "by through по о об обо про"
-_DISCUSSIONS: Final = """
+_TOPIC_PREPOSITIONS: Final = "by through по о об обо про"
+_DISCUSSION_WORDS: Final = """
 talk talked talking chat chatted chatting speak spoke spoken write wrote written conversation
 """
 
 PLANS: Final = frozenset(_PLANS.split())
 """Words of questions about plans and the future."""
 
-PAST: Final = frozenset(("was", "were", "been"))
+PAST_AUXILIARIES: Final = frozenset(("was", "were", "been"))
 """Words beside which "going" and "doing" speak of the past."""
 
 BEFORE_OR_AFTER: Final = frozenset(_BEFORE_OR_AFTER.split())
 """Words of questions about the time before or after a period."""
 
-GOVERNING: Final = frozenset(_GOVERNING.split())
+TOPIC_PREPOSITIONS: Final = frozenset(_TOPIC_PREPOSITIONS.split())
 """Words that make a period directly after them the topic of a question, or the end of another period."""
 
-DISCUSSIONS: Final = frozenset(_DISCUSSIONS.split())
-"""Words with which "about" before a period needs no topic: "What did we talk about last week?"."""
+DISCUSSION_WORDS: Final = frozenset(_DISCUSSION_WORDS.split())
+"""Words of conversation.
+
+With one of them, "about" before a period does not make the period the topic: "What did we talk about last
+week?".
+"""
 
 CONJUNCTIONS: Final = frozenset(("and", "or", "и", "или"))
 
@@ -182,7 +186,7 @@ class QueryIntent:
             not self._speaks_of_plans
             and BEFORE_OR_AFTER.isdisjoint(each.text.lower() for each in self._undated_words)
             and _is_within_periods(self._split.gaps)
-            and frozenset(bm25.weigh_query(topic).indices) <= _list_activity_terms()
+            and frozenset(bm25.weigh_query(topic).indices) <= _list_general_terms()
         )
 
     @property
@@ -190,13 +194,13 @@ class QueryIntent:
         words = _WORD.findall(self.text[:LOOKED_AT])
         # Will is also a name within a sentence, and "was going on" is past.
         others = {"will"} if "Will" in words[1:] else set()
-        if not PAST.isdisjoint(self._word_set):
+        if not PAST_AUXILIARIES.isdisjoint(self._word_set):
             others |= {"going", "doing"}
         return not (PLANS - others).isdisjoint(self._word_set)
 
     @cached_property
     def has_given_name(self) -> bool:
-        """Return whether a word beside the periods of the query is a known given name, and capitalised."""
+        """Return whether the query has a capitalised given name outside the phrases of its periods."""
         return any(map(_is_given_name, self._undated_words))
 
     @cached_property
@@ -262,7 +266,8 @@ def _is_given_name(word: DateWord) -> bool:
 def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
     """Return whether all periods are times of the events that a query asks about.
 
-    None of them is the topic or the end of a time, and a comma or a conjunction separates each from the next.
+    None of them is the topic, or only the end of a period (as after "up to"), and a comma or a conjunction
+    separates each from the next.
 
     Args:
         gaps: the words before the first period, between each period and the next, and after the last.
@@ -270,9 +275,9 @@ def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
     for place, gap in enumerate(gaps[:-1]):
         words = [each.text.lower() for each in gap if each.kind is not WordKind.THE]
         last = words[-1] if words else None
-        if last in GOVERNING or words[-2:] == ["up", "to"]:
+        if last in TOPIC_PREPOSITIONS or words[-2:] == ["up", "to"]:
             return False
-        if last == "about" and DISCUSSIONS.isdisjoint(words):
+        if last == "about" and DISCUSSION_WORDS.isdisjoint(words):
             return False
         if place > 0 and "" not in words and CONJUNCTIONS.isdisjoint(words):
             return False
@@ -280,8 +285,8 @@ def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
 
 
 @cache
-def _list_activity_terms() -> frozenset[int]:
-    return frozenset(bm25.weigh_query(_ACTIVITIES).indices)
+def _list_general_terms() -> frozenset[int]:
+    return frozenset(bm25.weigh_query(_GENERAL_WORDS).indices)
 
 
 def split_words(text: str) -> frozenset[str]:

@@ -205,7 +205,7 @@ class GivenNames:
         words: English names that are also ordinary words.
         names_foremost: those of `words` that mean a person at the beginning of several capitalised words.
         function_words: those of `words` that are not a name even at the beginning of a sentence.
-        everyday_words: English names that are more often another word than a form of a name.
+        mostly_ordinary_words: English names that are more often another word than a form of a name.
         sound_alikes: ordinary words that only sound like a name.
         times: months and seasons.
         particles: words of a speaker's name that do not identify a person, such as `Dr`.
@@ -218,7 +218,7 @@ class GivenNames:
     words: frozenset[str]
     names_foremost: frozenset[str]
     function_words: frozenset[str]
-    everyday_words: frozenset[str]
+    mostly_ordinary_words: frozenset[str]
     sound_alikes: frozenset[str]
     times: frozenset[str]
     particles: frozenset[str]
@@ -300,9 +300,10 @@ def is_given_name(word: str) -> bool:
 def list_other_forms(text: str) -> AbstractSet[str]:
     """Return the other spellings, full and short forms of the English given names in a text, in lower case.
 
-    A name begins with a capital letter. `GivenNames.everyday_words` that begin a sentence are no names,
-    except with an apostrophe: "Bill for the water", but "Bill's dog". Forms that are also such words, such as
-    Will, are left out. Russian names are not looked up here: the forms of a Russian name share a concept.
+    A name begins with a capital letter. `GivenNames.mostly_ordinary_words` at the beginning of a sentence do
+    not count as names, except with an apostrophe: "Bill for the water", but "Bill's dog". Forms that are also
+    such words, such as Will, are left out. Russian names are not looked up here: the forms of a Russian name
+    share a concept.
     """
     forms: set[str] = set()
     is_cased = not text.isupper()
@@ -320,7 +321,7 @@ def list_other_forms(text: str) -> AbstractSet[str]:
 
 def _may_have_forms(word: str, *, is_sure: bool) -> bool:
     given = _load_given_names()
-    return word not in given.function_words and (is_sure or word not in given.everyday_words)
+    return word not in given.function_words and (is_sure or word not in given.mostly_ordinary_words)
 
 
 @lru_cache(maxsize=10_000)
@@ -543,7 +544,7 @@ def _load_given_names() -> GivenNames:
         "words",
         "names_foremost",
         "function_words",
-        "everyday_words",
+        "mostly_ordinary_words",
         "sound_alikes",
         "times",
         "particles",
@@ -565,7 +566,7 @@ def _load_english_forms() -> Mapping[str, AbstractSet[str]]:
         full, short = (part.split() for part in line.split("|"))
         _relate_names(relatives, full, short, is_russian=False)
     given = _load_given_names()
-    ordinary = given.everyday_words | given.function_words
+    ordinary = given.mostly_ordinary_words | given.function_words
     return {word: frozenset(forms - ordinary - {word}) for word, forms in relatives.items()}
 
 

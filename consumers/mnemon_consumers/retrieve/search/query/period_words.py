@@ -73,11 +73,13 @@ class WordKind(StrEnum):
     ON = "P"
     OF = "f"
     FROM = "F"
-    """`from`, and with the value 1 «с» and «со», which begin a period up to now if no end follows."""
+    FROM_OR_SINCE = "z"
+    """«с» and «со», which begin a period up to now if no end follows."""
     TO = "T"
     UNTIL = "U"
     DURING = "X"
-    """`during`, and with the value 1 `since`, which begins a period up to now."""
+    SINCE = "C"
+    """`since`, which begins a period up to now."""
     BETWEEN = "b"
     AND = "k"
     EVERY = "v"
@@ -305,11 +307,11 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_words(_KIND.OF, 0, "of"),
     **_map_words(_KIND.FROM, 0, "from от"),
-    **_map_words(_KIND.FROM, 1, "с со"),
+    **_map_words(_KIND.FROM_OR_SINCE, 0, "с со"),
     **_map_words(_KIND.TO, 0, "to"),
     **_map_words(_KIND.UNTIL, 0, "until till through по до"),
     **_map_words(_KIND.DURING, 0, "by during throughout"),
-    **_map_words(_KIND.DURING, 1, "since"),
+    **_map_words(_KIND.SINCE, 0, "since"),
     **_map_words(_KIND.BETWEEN, 0, "between между"),
     **_map_words(_KIND.AND, 0, "and и"),
     **_map_words(

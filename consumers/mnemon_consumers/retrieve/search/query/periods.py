@@ -52,7 +52,7 @@ class QueryPeriod(NamedTuple):
         year = moment.astimezone(self.start.tzinfo).year
         return max(_measure_closeness(*each, moment) for each in _list_recurrences(self, year))
 
-    def get_latest(self, now: datetime) -> tuple[datetime, datetime]:
+    def find_latest_recurrence(self, now: datetime) -> tuple[datetime, datetime]:
         """Return start and end; of a period that recurs, those of the latest recurrence that has begun."""
         if not self.is_yearly:
             return self.start, self.end
@@ -209,8 +209,8 @@ class _PhraseRule(NamedTuple):
 
 _CLASSES: Final = {
     "SHIFT": "[LAST BEFORE_LAST THIS NEXT]",
-    "TIME_PREPOSITION": "[IN OF FROM UNTIL DURING BETWEEN BEFORE]",
-    "PREPOSITION": "[IN ON OF FROM TO UNTIL DURING BETWEEN BEFORE]",
+    "TIME_PREPOSITION": "[IN OF FROM FROM_OR_SINCE UNTIL DURING SINCE BETWEEN BEFORE]",
+    "PREPOSITION": "[IN ON OF FROM FROM_OR_SINCE TO UNTIL DURING SINCE BETWEEN BEFORE]",
     "ENGLISH_MONTH": "[MONTH AMBIGUOUS_MONTH SHORT_MONTH]",
     "ANY_MONTH": "[MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH]",
     "LONG_MONTH": "[MONTH AMBIGUOUS_MONTH RUSSIAN_MONTH]",
@@ -643,7 +643,7 @@ _CALENDAR: Final = _build_rules(
     ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
     (
         (
-            "(?<= [BETWEEN FROM DURING]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH]"
+            "(?<= [BETWEEN FROM FROM_OR_SINCE DURING SINCE]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH]"
             "(?P<last_year> YEAR) YEAR_UNIT?"
         ),
         _read_year_range,
@@ -714,7 +714,7 @@ _GUARDED: Final = _build_rules(
     ),
     ("(?P<year> YEAR) YEAR_UNIT", _read_year),
     ("YEAR_UNIT (?P<year> YEAR)", _read_year),
-    ("(?<= [IN DURING]) (?P<year> YEAR)", _read_year),
+    ("(?<= [IN DURING SINCE]) (?P<year> YEAR)", _read_year),
     ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
     (
         "(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) | (?<= ANY_WEEKDAY AND) ) (?P<weekday> ANY_WEEKDAY)",
@@ -786,7 +786,7 @@ def _extend_to_today(phrase: _Phrase, sentence: _DateSentence) -> tuple[_DateRan
     if before >= 0 and sentence.words[before].kind is WordKind.THE:
         before -= 1
     word = sentence.words[before] if before >= 0 else None
-    is_open = word is not None and word.kind in (WordKind.DURING, WordKind.FROM) and word.value == 1
+    is_open = word is not None and word.kind in (WordKind.SINCE, WordKind.FROM_OR_SINCE)
     has_end = _BOTH_ENDS.search(sentence.roles, phrase.start, phrase.end) is not None
     if not is_open or has_end or len(phrase.ranges) != 1:
         return phrase.ranges
