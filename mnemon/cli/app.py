@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mnemon.cli import settings, tools
+from mnemon.cli import settings, tenant, tools
 from mnemon.cli.backup import backup_command, restore_command
 from mnemon.cli.dead_letters import dead_command
 from mnemon.cli.deployment import audit, auth, batches, migrate, provision, status, usage
@@ -15,7 +15,6 @@ from mnemon.cli.measurement import bench, calibrate
 from mnemon.cli.memory import context, erase, export, facts, history, profile, tasks
 from mnemon.cli.rebuild import rebuild_command, reindex
 from mnemon.cli.stack import admin, chat, demo, gateway, mcp, run, try_, up
-from mnemon.cli.tenant import tenant_command
 
 app = typer.Typer(
     name="mnemon",
@@ -60,7 +59,7 @@ app.command("admin", rich_help_panel=_OPERATION)(admin.admin)
 app.command("audit", rich_help_panel=_OPERATION)(audit.audit)
 app.command("backup", rich_help_panel=_OPERATION)(backup_command.backup)
 app.command("restore", rich_help_panel=_OPERATION)(restore_command.restore)
-app.add_typer(tenant_command.app, name="tenant", rich_help_panel=_OPERATION)
+app.add_typer(tenant.app, name="tenant", rich_help_panel=_OPERATION)
 app.command("usage", rich_help_panel=_OPERATION)(usage.usage)
 app.command("batches", rich_help_panel=_OPERATION)(batches.batches)
 app.add_typer(settings.app, name="settings", rich_help_panel=_OPERATION)

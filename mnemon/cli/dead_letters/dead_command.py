@@ -14,7 +14,7 @@ from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
-from mnemon.cli.terminal.prompt import can_ask, confirm
+from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -258,7 +258,7 @@ async def _ask_confirmation(question: str) -> bool:
             f"cannot ask for confirmation without a terminal: {question}",
             "Confirm in advance: --yes",
         )
-    return await confirm(question)
+    return await ask_confirmation(question)
 
 
 async def _redrive_letters(

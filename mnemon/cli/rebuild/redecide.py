@@ -12,7 +12,7 @@ from mnemon.cli.rebuild.actions import show_result
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress, show_table
-from mnemon.cli.terminal.prompt import can_ask, confirm
+from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
@@ -128,7 +128,7 @@ def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]"
 
 async def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
     _show_outcome(outcome)
-    return bool(outcome.changed) and can_ask() and await confirm("Make these changes?")
+    return bool(outcome.changed) and can_ask() and await ask_confirmation("Make these changes?")
 
 
 def _show_unchanged(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
-from mnemon.cli.terminal.prompt import can_ask, confirm
+from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
 from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ async def _count_points(vector_index: "VectorIndex") -> int:
 
 
 async def _confirm_swap(as_json: bool) -> bool:
-    return can_ask(as_json=as_json) and await confirm("Swap in these vectors?")
+    return can_ask(as_json=as_json) and await ask_confirmation("Swap in these vectors?")
 
 
 def _show_unswapped(preview: "ReembedPreview", schema: str, text: str, as_json: bool) -> None:

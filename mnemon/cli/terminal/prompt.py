@@ -42,7 +42,7 @@ async def ask_question(question: str) -> str:
     return typed.decode(sys.stdin.encoding, errors="replace").strip()
 
 
-async def confirm(question: str) -> bool:
+async def ask_confirmation(question: str) -> bool:
     """Ask a question on standard error until the answer is yes or no; an empty line means no.
 
     Raises:

@@ -1,1 +1,0 @@
-"""Command `mnemon tenant`: move a tenant to another deployment."""
