@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Lifespan
 
+from mnemon.gateway.body_limits import BodyLimiter
 from mnemon.gateway.callers import Callers
 from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.mcp_endpoint import McpEndpoint, add_mcp_routes
@@ -19,7 +20,6 @@ from mnemon.gateway.openapi_document import read_document
 from mnemon.gateway.problems import ProblemDetails, add_problem_handlers
 from mnemon.gateway.proxy.routes import Proxy, create_proxy_routes
 from mnemon.gateway.proxy.upstreams import Upstreams
-from mnemon.gateway.request_limits import BodyLimiter
 from mnemon.gateway.routes.changes import create_change_routes
 from mnemon.gateway.routes.documents import create_document_routes
 from mnemon.gateway.routes.events import create_event_routes

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from mnemon.gateway import request_limits
+from mnemon.gateway import body_limits
 from mnemon.gateway.application import create_application
 from mnemon.gateway.callers import Callers
 from mnemon.gateway.memory_access import MemoryAccess
@@ -380,7 +380,7 @@ async def test_body_of_ten_megabytes_is_refused(gateway: LocalGateway, method: s
 async def test_body_that_does_not_arrive_is_refused(
     gateway: LocalGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(body_limits, "BODY_SECONDS", 0.2)
     reader, writer = await asyncio.open_connection(gateway.url.host, gateway.url.port)
     writer.write(
         "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
