@@ -74,8 +74,8 @@ class ParsedFact:
         reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.
         clause_starts: indexes in `raw` of the words that begin a clause, in order; the first is 0.
         raw: all words, numbers and signs of the text, in lower case.
-        concepts: concepts of all its words and phrases.
-        compounds: concepts of its phrases whose words have a meaning of their own.
+        concepts: groups of the thesaurus that its words and phrases belong to; not the concepts of search.
+        compounds: such groups of its phrases whose words have a meaning of their own.
         is_copular: whether it identifies a thing, as in "The rent is 900".
     """
 
