@@ -51,8 +51,8 @@ def context(
 ) -> None:
     """Show the context that a bot would give to a model for its next answer.
 
-    The last lines count the tokens of the context and of each section. Sections are counted one by one, so
-    that their sum is not exactly the tokens of the context.
+    The last lines count the tokens of the context and of each section. Each section is counted separately;
+    their sum differs by a few tokens from the total.
 
     Example: `mnemon context --tenant acme --user u42 --query "how does she travel?" --format xml`
     """
