@@ -464,7 +464,10 @@ class SettingsV1(Settings):
         "(`/new`) discards; if off, these facts stay.",
     )
     policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")
-    dedupe: Dedupe = Field(default=Dedupe(), description="Decisions on facts that say the same.")
+    dedupe: Dedupe = Field(
+        default=Dedupe(),
+        description="Rules for a fact that repeats or updates another: thresholds, and whose words are kept.",
+    )
     limits: FactLimits = Field(
         default=FactLimits(),
         description="Maximum number of facts of a user, and days until working facts expire.",

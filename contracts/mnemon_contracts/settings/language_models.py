@@ -18,7 +18,8 @@ class Compaction(Settings):
         default=16,
         ge=2,
         le=10_000,
-        description="Number of a conversation's messages without a summary above which a summary is written.",
+        description="Write a summary when more than this number of messages of a conversation have none. "
+        "Example: 16.",
     )
     messages: int = Field(
         default=6,

@@ -1633,7 +1633,7 @@ export interface FactPair {
    */
   fact_id: string;
   /**
-   * Id of the event with the compared text of the newer fact.
+   * Id of the event that gave the newer fact the text that is compared.
    */
   version: string;
   /**
@@ -1641,7 +1641,7 @@ export interface FactPair {
    */
   other_id: string;
   /**
-   * Id of the event with the compared text of the older fact.
+   * Id of the event that gave the older fact the text that is compared.
    */
   other_version: string;
 }
@@ -1740,7 +1740,7 @@ export interface FactComparedV1 {
    */
   fact_id: string;
   /**
-   * Id of the event with the compared text of the newer fact.
+   * Id of the event that gave the newer fact the text that is compared.
    */
   version: string;
   /**
@@ -1748,7 +1748,7 @@ export interface FactComparedV1 {
    */
   other_id: string;
   /**
-   * Id of the event with the compared text of the older fact.
+   * Id of the event that gave the older fact the text that is compared.
    */
   other_version: string;
   /**
