@@ -13,6 +13,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 from openai.types import CreateEmbeddingResponse
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.api_key import NO_KEY, read_api_key
 from mnemon_infra.models.embedding import (
     TRANSFORMER,
     CorpusStatistics,
@@ -46,9 +47,6 @@ TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 
 OpenAI takes 8,192 tokens a text and 300,000 a request, and a token has at least a byte.
 """
-
-NO_KEY = "none"
-"""Key that is sent if no key is set: the SDK requires a key, but a private server may not."""
 
 SHORTEST = 200
 """A refused text is halved until it has at most this many characters; if refused again, its vector is all
@@ -266,7 +264,7 @@ async def open_openai(
     """
     name = model or USUAL_MODEL
     async with AsyncOpenAI(
-        api_key=_read_key(deployment),
+        api_key=read_api_key(deployment, "embedding", EmbeddingNotConfigured),
         base_url=deployment.embedding_url or OPENAI,
         timeout=try_seconds,
         max_retries=retries,
@@ -274,22 +272,6 @@ async def open_openai(
         endpoint = _EmbeddingEndpoint(client, name)
         dimension = DIMENSIONS.get(name) or (await endpoint.embed_texts(["dimension"])).shape[1]
         yield OpenAIEmbeddings(endpoint, name, dimension)
-
-
-def _read_key(deployment: Deployment) -> str:
-    secret = deployment.embedding_api_key
-    key = "" if secret is None else secret.get_secret_value().strip()
-    if not key and deployment.embedding_url is None:
-        raise EmbeddingNotConfigured(
-            "no key is set for embedding.provider=openai: set MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY, or "
-            "MNEMON_EMBEDDING_URL for a server without a key"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise EmbeddingNotConfigured(
-            "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set the "
-            "key again, without line breaks or typographic quotation marks"
-        )
-    return key or NO_KEY
 
 
 def _split_batches(texts: Sequence[str]) -> Iterator[TextBatch]:

@@ -10,9 +10,6 @@ from mnemon_infra.models.language.provider_error import UNEXPLAINED, ProviderErr
 
 Purpose = Literal["extract", "compact"]
 
-NO_KEY: Final = "none"
-"""Key that is sent if no key is set: the SDKs require a key, but a private server may not."""
-
 REFUSED_BATCH: Final = "check the account at the provider, or set extraction.mode=online"
 """Next step in the message about a refused request of a batch interface."""
 
@@ -272,6 +269,13 @@ class RequestRefused(Exception):
         """
         said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
+
+    def blame_account(self, model: str) -> ModelRefused:
+        """Return the refusal of a model for whose test request, with minimal text, this error was raised."""
+        return ModelRefused(
+            f"{self}. A test request with minimal text was refused too: check the API key, the account at "
+            f"the provider, and the account's access to {model}"
+        )
 
 
 class ModelNotConfigured(Exception):

@@ -19,8 +19,8 @@ from anthropic import (
 from anthropic.types import Message, ModelInfo, OutputConfigParam, ThinkingConfigParam
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
+from mnemon_infra.models.api_key import NO_KEY
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelAnswer,
     ModelBusy,
     ModelRefused,

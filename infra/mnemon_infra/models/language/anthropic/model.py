@@ -12,6 +12,7 @@ import anthropic.resources.models  # noqa: F401
 from anthropic import AsyncAnthropic
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.api_key import read_api_key
 from mnemon_infra.models.language.anthropic.batches import AnthropicBatches
 from mnemon_infra.models.language.anthropic.endpoint import (
     AnthropicEndpoint,
@@ -20,10 +21,8 @@ from mnemon_infra.models.language.anthropic.endpoint import (
     reject_long_wait,
 )
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelAnswer,
     ModelNotConfigured,
-    ModelRefused,
     ModelRequest,
     ModelUnavailable,
     RequestRefused,
@@ -98,10 +97,7 @@ class AnthropicModel:
         try:
             return (await self._request_answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
-            raise ModelRefused(
-                f"{error}. A test request with minimal text was refused too: "
-                f"check the API key, the account at the provider, and the account's access to {self.model}"
-            ) from None
+            raise error.blame_account(self.model) from None
 
 
 @asynccontextmanager
@@ -115,7 +111,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
     """
     logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     async with AsyncAnthropic(
-        api_key=_read_key(deployment),
+        api_key=read_api_key(deployment, "anthropic", ModelNotConfigured),
         base_url=deployment.anthropic_url or ANTHROPIC,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
@@ -126,19 +122,3 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
         with suppress(ModelUnavailable):
             await endpoint.read_capabilities()
         yield AnthropicModel(endpoint)
-
-
-def _read_key(deployment: Deployment) -> str:
-    secret = deployment.anthropic_api_key
-    key = "" if secret is None else secret.get_secret_value().strip()
-    if not key and deployment.anthropic_url is None:
-        raise ModelNotConfigured(
-            "no key is set for the provider anthropic: set ANTHROPIC_API_KEY, or MNEMON_ANTHROPIC_URL "
-            "for a server without a key"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured(
-            "ANTHROPIC_API_KEY has characters other than printable ASCII: set the key again, without line "
-            "breaks or typographic quotation marks"
-        )
-    return key or NO_KEY

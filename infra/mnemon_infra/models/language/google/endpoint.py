@@ -15,8 +15,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
+from mnemon_infra.models.api_key import NO_KEY
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelBusy,
     ModelRefused,
     ModelUnavailable,

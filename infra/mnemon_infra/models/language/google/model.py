@@ -13,12 +13,12 @@ from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentCo
 from pydantic import ValidationError
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.api_key import read_api_key
 from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
 from mnemon_infra.models.language.google.batches import GoogleBatches
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelAnswer,
     ModelNotConfigured,
     ModelRefused,
@@ -86,10 +86,7 @@ class GoogleModel:
                     partial(self._request_answer, replace(request, text=NOTHING))
                 )
             except RequestRefused as error:
-                raise ModelRefused(
-                    f"{error}. A test request with minimal text was refused too: check the API key, "
-                    f"the account at the provider, and the account's access to {self.model}"
-                ) from None
+                raise error.blame_account(self.model) from None
             raise refused.add_explanation(request, checked.usage) from None
 
     async def _request_answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
@@ -121,7 +118,7 @@ async def open_google(
         ModelNotConfigured: the key is missing, or has characters that no request can carry.
     """
     url = (deployment.google_url or GOOGLE).rstrip("/")
-    key = _read_key(deployment)
+    key = read_api_key(deployment, "google", ModelNotConfigured)
     async with httpx2.AsyncClient(
         base_url=f"{url}/{VERSION}",
         headers={"x-goog-api-key": key},
@@ -156,19 +153,3 @@ def _build_config(request: ModelRequest, cached: str | None) -> GenerateContentC
         response_json_schema=None if request.schema is None else dict(request.schema),
         automatic_function_calling=AutomaticFunctionCallingConfig(disable=True),
     )
-
-
-def _read_key(deployment: Deployment) -> str:
-    secret = deployment.google_api_key
-    key = "" if secret is None else secret.get_secret_value().strip()
-    if not key and deployment.google_url is None:
-        raise ModelNotConfigured(
-            "no key is set for the provider google: set GEMINI_API_KEY or GOOGLE_API_KEY, or "
-            "MNEMON_GOOGLE_URL for a server without a key"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured(
-            "GEMINI_API_KEY or GOOGLE_API_KEY has characters other than printable ASCII: set the key again, "
-            "without line breaks or typographic quotation marks"
-        )
-    return key or NO_KEY

@@ -10,8 +10,8 @@ import httpx
 import structlog
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 
+from mnemon_infra.models.api_key import NO_KEY
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelAnswer,
     ModelBusy,
     ModelRefused,

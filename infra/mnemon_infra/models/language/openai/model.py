@@ -12,6 +12,7 @@ import openai.resources.files  # noqa: F401
 from openai import AsyncOpenAI
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.api_key import read_api_key
 from mnemon_infra.models.language.openai.batches import OpenAIBatches
 from mnemon_infra.models.language.openai.endpoint import (
     ANSWER_FORMS,
@@ -21,10 +22,8 @@ from mnemon_infra.models.language.openai.endpoint import (
     read_completion,
 )
 from mnemon_infra.models.language.port import (
-    NO_KEY,
     ModelAnswer,
     ModelNotConfigured,
-    ModelRefused,
     ModelRequest,
     Usage,
 )
@@ -123,10 +122,7 @@ class OpenAIModel:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
             return (await self._post(body)).usage
         except ParameterRefused:
-            raise ModelRefused(
-                f"{refused}. A test request with minimal text was refused too: "
-                f"check the API key, the account at the provider, and the account's access to {self.model}"
-            ) from None
+            raise refused.blame_account(self.model) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
         with self._endpoint.translate_errors():
@@ -144,25 +140,9 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
     logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     base_url = deployment.model_url or OPENAI
     async with AsyncOpenAI(
-        api_key=_read_key(deployment),
+        api_key=read_api_key(deployment, "model", ModelNotConfigured),
         base_url=base_url,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
     ) as client:
         yield OpenAIModel(OpenAIEndpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
-
-
-def _read_key(deployment: Deployment) -> str:
-    secret = deployment.model_api_key
-    key = "" if secret is None else secret.get_secret_value().strip()
-    if not key and deployment.model_url is None:
-        raise ModelNotConfigured(
-            "no key is set for the provider openai: set MNEMON_MODEL_API_KEY or OPENAI_API_KEY, or "
-            "MNEMON_MODEL_URL for a server without a key"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured(
-            "MNEMON_MODEL_API_KEY or OPENAI_API_KEY has characters other than printable ASCII: set the key "
-            "again, without line breaks or typographic quotation marks"
-        )
-    return key or NO_KEY
