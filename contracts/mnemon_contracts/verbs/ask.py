@@ -29,6 +29,22 @@ Preceding = Annotated[
     ),
 ]
 
+MinSeq = Annotated[
+    Sequence | None,
+    Field(
+        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
+        "does."
+    ),
+]
+
+AsOf = Annotated[
+    Moment | Sequence | None,
+    Field(
+        description="Former time or log position as of which to answer. Requires a snapshot that "
+        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now."
+    ),
+]
+
 
 class AskError(Contract):
     """The error of a request that has no result."""
@@ -119,11 +135,7 @@ class ContextV1(Contract):
         description="Log position that the reply should reflect, for example one that a publish returned; "
         "`seen_seq` of the reply shows whether it does.",
     )
-    as_of: Moment | Sequence | None = Field(
-        default=None,
-        description="Former time or log position as of which to answer. Requires a snapshot that "
-        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
-    )
+    as_of: AsOf = None
     task_id: Identifier | None = Field(
         default=None, description="Id of the bot's task whose tool results are added to the query."
     )
@@ -235,16 +247,8 @@ class HistoryV1(Contract):
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
     )
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
-    as_of: Moment | Sequence | None = Field(
-        default=None,
-        description="Former time or log position as of which to answer. Requires a snapshot that "
-        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
-    )
+    min_seq: MinSeq = None
+    as_of: AsOf = None
 
 
 class HistoryReplyV1(Reply):
@@ -264,11 +268,7 @@ class ProfileV1(Contract):
     fields: JsonObject | None = Field(
         default=None, description="Fields to set; the value `null` removes a field."
     )
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
 
 
 class ProfileReplyV1(Reply):
@@ -280,11 +280,7 @@ class ProfileReplyV1(Reply):
 class StatusV1(Contract):
     """Return counts of the user's messages, the last log position, rejected events and an event's outcome."""
 
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
     event_seq: Sequence | None = Field(
         default=None,
         description="Return the outcome of the user's event at this log position, which a publish "

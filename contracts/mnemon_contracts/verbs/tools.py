@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mnemon_contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
 from mnemon_contracts.events.memory import Fact, Kind, Origin, Reason, Tier
-from mnemon_contracts.verbs.ask import Preceding, Reply, StoredMessage
+from mnemon_contracts.verbs.ask import AsOf, MinSeq, Preceding, Reply, StoredMessage
 
 Scope = Literal["memories", "messages", "documents"]
 """Scopes of version 1 of `search` and `get`."""
@@ -64,16 +64,8 @@ class SearchRequest(Contract):
         "archived facts, all other messages, and documents.",
     )
     explain: bool = Field(default=False, description="Return the parts of each score.")
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
-    as_of: Moment | Sequence | None = Field(
-        default=None,
-        description="Former time or log position as of which to answer. Requires a snapshot that "
-        "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.",
-    )
+    min_seq: MinSeq = None
+    as_of: AsOf = None
     collection: Text | None = Field(
         default=None,
         description="Search only documents of this collection, such as a repository. A request with "
@@ -217,11 +209,7 @@ class ReadV1(Contract):
 
     tier: Tier | None = Field(default=None, description="Tier to return. Default: all tiers.")
     limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
     after: Text | None = Field(
         default=None,
         description="`next` of the previous page. Default: the first page.",
@@ -234,11 +222,7 @@ class GetV2(Contract):
     """
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
     scope: FoundScope | None = Field(
         default=None,
         description="Scope of the id; for a hit, its `scope`. Default: the first of `memories`, `messages`, "
@@ -457,11 +441,7 @@ class TasksV1(Contract):
     due_at: MomentOrDay | None = Field(
         default=None, description="Time at which the task is due, for `add`; a bare date is midnight UTC."
     )
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
 
 
 class Task(Contract):
@@ -498,11 +478,7 @@ class DocumentV1(Contract):
         description="For `add`: collection of the document, such as a repository. Every reply lists only "
         "documents of this collection. Default: none; replies list all documents.",
     )
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does.",
-    )
+    min_seq: MinSeq = None
     origin: Origin | None = Field(
         default=None,
         description="For `add` of a file of an indexed folder: whether that is a plain folder or a "
