@@ -7,6 +7,7 @@ from sqlalchemy import FromClause, Select, bindparam, select, true
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_infra.database.engine import Connection, Lookup, Statement, make_parameter, query
+from mnemon_infra.database.query_parts.tenants import select_tenants
 from mnemon_infra.database.tables import messages, rounds
 
 
@@ -24,18 +25,9 @@ class TenantScan(NamedTuple):
     reached: str | None = None
 
 
-def _select_tenants() -> Select[Any]:
-    """Select all tenants with their scans, with one index lookup for each tenant."""
-    others = messages.alias("others")
-    first = select(messages.c.tenant).order_by(messages.c.tenant).limit(1).cte("tenants", recursive=True)
-    following = (
-        select(others.c.tenant)
-        .where(others.c.tenant > first.c.tenant)
-        .order_by(others.c.tenant)
-        .limit(1)
-        .lateral("following")
-    )
-    tenants = first.union_all(select(following.c.tenant).select_from(first.join(following, true())))
+def _select_scans() -> Select[Any]:
+    """Select all tenants with their scans."""
+    tenants = select_tenants(messages)
     return select(tenants.c.tenant, rounds.c.begun_at, rounds.c.reached).outerjoin_from(
         tenants, rounds, rounds.c.tenant == tenants.c.tenant
     )
@@ -64,7 +56,7 @@ def _upsert_scan() -> Any:
     return insertion.on_conflict_do_update(index_elements=["tenant"], set_=changed)
 
 
-_TENANTS = Lookup(_select_tenants())
+_TENANTS = Lookup(_select_scans())
 _USERS = Lookup(_select_users())
 _REACHED = Statement(_upsert_scan())
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import CTE, ColumnElement, Select, exists, func, or_, select, text, true
+from sqlalchemy import CTE, ColumnElement, Select, and_, exists, func, or_, select, text, true
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
+from mnemon_infra.database.query_parts.tenants import select_tenants
 from mnemon_infra.database.tables import WAITS, windows
 from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow, make_window
 
@@ -26,23 +27,12 @@ _AT_MOST: Final = make_parameter("at_most", int)
 _IS_WANTED: Final = or_(make_parameter("every", bool), windows.c.is_online)
 
 
-def _select_tenants() -> CTE:
-    """Select the tenants with waiting windows, with one index lookup for each tenant."""
-    others = windows.alias("others")
-    first = select(windows.c.tenant).where(_WAITS).order_by(windows.c.tenant).limit(1)
-    tenants = first.cte("tenants", recursive=True)
-    following = (
-        select(others.c.tenant)
-        .where(~others.c.is_answered, others.c.batch_id.is_(None), others.c.tenant > tenants.c.tenant)
-        .order_by(others.c.tenant)
-        .limit(1)
-        .lateral("following")
-    )
-    return tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
+def _select_waiting_tenants() -> CTE:
+    return select_tenants(windows, lambda table: and_(~table.c.is_answered, table.c.batch_id.is_(None)))
 
 
 def _select_for_batches() -> Select[Any]:
-    tenants = _select_tenants()
+    tenants = _select_waiting_tenants()
     due = (
         select(windows.c.due_at)
         .where(_WAITS, windows.c.tenant == tenants.c.tenant, ~windows.c.is_online, windows.c.due_at <= _NOW)
@@ -90,7 +80,7 @@ def _select_of_user() -> Select[Any]:
     return _select_due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 
-_ALL = Lookup(select(_select_tenants().c.tenant))
+_ALL = Lookup(select(_select_waiting_tenants().c.tenant))
 _FOR_BATCHES = Lookup(_select_for_batches())
 _FOR_BATCH = Lookup(_select_due(~windows.c.is_online).order_by(windows.c.due_at))
 _OF_USER = Lookup(_select_of_user())

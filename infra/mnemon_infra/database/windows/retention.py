@@ -1,11 +1,12 @@
 """Removal of finished work: answered windows, finished batches, and calls of language models."""
 
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import Delete, Select, Table, and_, delete, exists, or_, select, text, true, tuple_
+from sqlalchemy import Delete, Table, and_, delete, exists, or_, select, text, tuple_
 
 from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, make_parameter, query
+from mnemon_infra.database.query_parts.tenants import select_tenants
 from mnemon_infra.database.tables import IS_OPEN, OF_BATCHES, batches, memory_events, model_calls, windows
 
 
@@ -21,22 +22,6 @@ class StoredCall(NamedTuple):
 _OF_TENANT: Final = make_parameter("of_tenant", str)
 _BEFORE: Final = make_parameter("before", datetime)
 _AT_MOST: Final = make_parameter("at_most", int)
-
-
-def _select_tenants(table: Table) -> Select[Any]:
-    """Select the tenants of a table, with one index lookup for each tenant."""
-    others = table.alias("others")
-    first = select(table.c.tenant).order_by(table.c.tenant).limit(1)
-    tenants = first.cte("tenants", recursive=True)
-    following = (
-        select(others.c.tenant)
-        .where(others.c.tenant > tenants.c.tenant)
-        .order_by(others.c.tenant)
-        .limit(1)
-        .lateral("following")
-    )
-    recursion = tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
-    return select(recursion.c.tenant)
 
 
 def _delete_windows() -> Delete:
@@ -94,7 +79,7 @@ def _delete_batches() -> Delete:
     return delete(batches).where(batches.c.batch_id.in_(old))
 
 
-_TENANTS: Final = {table: Lookup(_select_tenants(table)) for table in (windows, model_calls)}
+_TENANTS: Final = {table: Lookup(select(select_tenants(table).c.tenant)) for table in (windows, model_calls)}
 _WINDOWS: Final = Statement(_delete_windows())
 _BATCHES: Final = Statement(_delete_batches())
 _OLD_CALLS: Final = Lookup(
