@@ -11,7 +11,7 @@ from mnemon_consumers.extract.answer_parser import ParsedAnswer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
-from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from mnemon_contracts.events.memory import FactProposedV1, Lineage, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.function_tools import TOOLS
 from mnemon_contracts.identity import derive_id
@@ -19,6 +19,7 @@ from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import PromptMessage
 
 EXTRACTOR: Final = "extract"
@@ -104,7 +105,7 @@ def build_prompt_messages(messages: Sequence[SpokenRow], zone: str) -> list[Prom
 
 
 def build_proposals(
-    window: Window,
+    window: StoredWindow,
     extracted: ParsedAnswer,
     model: str,
     batch_id: str | None,
@@ -155,7 +156,7 @@ def build_proposals(
 
 
 def build_comparisons(
-    window: Window,
+    window: StoredWindow,
     pairs: Iterable[FactPair],
     relations: Mapping[FactPair, Relation],
     model: str,
@@ -198,7 +199,7 @@ class Death(NamedTuple):
 
 
 def build_answered_event(
-    window: Window,
+    window: StoredWindow,
     outcome: WindowOutcome,
     proposed: int = 0,
     extracted: ParsedAnswer | None = None,
@@ -255,7 +256,7 @@ def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int
     return ranges
 
 
-def _derive_id(window: Window, what: str) -> str:
+def _derive_id(window: StoredWindow, what: str) -> str:
     part = window.conversation, str(window.from_seq), str(window.to_seq)
     return derive_id(window.tenant, window.user, EXTRACTOR, *part, what)
 

@@ -9,12 +9,11 @@ from cachetools import LRUCache
 from nats.aio.client import Client
 
 from mnemon_consumers.extract.decide import build_answered_event, cut_windows
-from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, build_chat_filter, build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import try_locks
@@ -172,7 +171,7 @@ class WindowCutter:
                     more.append(owner)
                 elif done.check_at is not None:
                     check_at[owner] = min(done.check_at, check_at.get(owner, done.check_at))
-        await append_events(connection, [_build_nothing_event(window) for window in nothing])
+        await append_events(connection, [build_answered_event(each, "nothing") for each in nothing])
         await insert_windows(transaction, nothing, now, answered=True)
         await insert_windows(transaction, to_read, now)
         return list(dict.fromkeys(more))
@@ -214,16 +213,3 @@ class WindowCutter:
     def _find_page_size(self, tenant: str) -> int:
         of = self._settings.get_settings(tenant).extraction
         return max(PAGE * of.window_messages, 2 * of.after_messages)
-
-
-def _build_nothing_event(window: StoredWindow) -> LogEvent:
-    return build_answered_event(
-        Window(
-            tenant=window.tenant,
-            user=window.user,
-            conversation=window.conversation,
-            from_seq=window.from_seq,
-            to_seq=window.to_seq,
-        ),
-        "nothing",
-    )

@@ -106,16 +106,14 @@ def judge_answer(
             else:
                 checked, marks = _check_facts(extracted, question)
                 model = f"{answering_model.provider}/{answering_model.model}"
-                events = build_proposals(
-                    convert_window(window), checked, model, answering_model.batch_id, marks
-                )
+                events = build_proposals(window, checked, model, answering_model.batch_id, marks)
                 compared = _build_comparisons(question, extracted.relations, answering_model)
                 too_many, kept = _report_excess(checked, question)
                 return WindowJudgement([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
         return WindowJudgement([*unanswered, *paid], is_answered=False, error=dead.error)
     death = Death(dead.reason, f"{answering_model.provider}/{answering_model.model}", window.attempts)
-    end = build_answered_event(convert_window(window), "dead", batch_id=answering_model.batch_id, death=death)
+    end = build_answered_event(window, "dead", batch_id=answering_model.batch_id, death=death)
     return WindowJudgement([end, *unanswered, *paid], dead=dead)
 
 
@@ -164,7 +162,7 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
 
 def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
     """Return the event with the outcome `gone`, for a window whose messages were removed."""
-    return build_answered_event(convert_window(window), "gone", batch_id=batch_id)
+    return build_answered_event(window, "gone", batch_id=batch_id)
 
 
 def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
@@ -189,9 +187,7 @@ def _build_comparisons(
     question: WindowRequest, relations: Mapping[FactPair, Relation], answering_model: AnsweringModel
 ) -> list[LogEvent]:
     model = f"{answering_model.provider}/{answering_model.model}"
-    return build_comparisons(
-        convert_window(question.window), question.pairs, relations, model, answering_model.batch_id
-    )
+    return build_comparisons(question.window, question.pairs, relations, model, answering_model.batch_id)
 
 
 def _build_call_events(

@@ -13,9 +13,9 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answer_parser import MOST_FACTS
 from mnemon_consumers.extract.answers import window_outcome
-from mnemon_contracts.events.memory import Window
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.windows.window_repository import StoredWindow
 from tests.support.pipelines.extraction import KEY, MODEL, WAITING, ExtractionHarness
 
 DAY = 86_400.0
@@ -218,7 +218,7 @@ async def test_unusable_answer_harms_no_other_user(
 ) -> None:
     """An unexpected error gives up the window that it concerns, and no log message repeats its text."""
 
-    def proposals(window: Window, *others: Any) -> list[LogEvent]:
+    def proposals(window: StoredWindow, *others: Any) -> list[LogEvent]:
         if window.user == "u1":
             raise KeyError("I like tea")
         return decide.build_proposals(window, *others)

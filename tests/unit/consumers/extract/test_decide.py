@@ -18,16 +18,17 @@ from mnemon_consumers.extract.decide import (
     is_worth_reading,
 )
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
+from mnemon_contracts.events.memory import FactProposedV1, WindowAnsweredV1
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.windows.window_repository import StoredWindow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 IDLE = timedelta(seconds=60)
 LONG_AGO = NOW - timedelta(days=1)
 SETTINGS = Extraction(after_messages=4, window_messages=6)
-WINDOW = Window(tenant="acme", user="u.1", conversation="c1", from_seq=10, to_seq=20)
+WINDOW = StoredWindow("acme", "u.1", "c1", from_seq=10, to_seq=20)
 
 
 def row(seq: int, content: str = "I live in York", *, at: datetime = NOW, **fields: Any) -> SpokenRow:
@@ -232,7 +233,8 @@ def test_second_answer_for_a_window_has_equal_event_ids() -> None:
 
 @pytest.mark.parametrize("field", ["tenant", "user", "conversation", "from_seq", "to_seq"])
 def test_another_window_has_other_event_ids(field: str) -> None:
-    other = WINDOW.model_copy(update={field: 15 if field.endswith("seq") else "other"})
+    change: dict[str, Any] = {field: 15 if field.endswith("seq") else "other"}
+    other = WINDOW._replace(**change)
     found = extracted({"text": "Lives in York"})
     ids = [{event.id for event in build_proposals(each, found, "m/n", None)} for each in (WINDOW, other)]
     assert ids[0].isdisjoint(ids[1])
