@@ -93,10 +93,7 @@ def examine_proposal(
     other = _find_repeated_fact(proposal, known)
     if other is None:
         return CandidateFact(proposal, classify_proposal(event, at, settings))
-    by = Decision(
-        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="both facts have the same words"
-    )
-    return _write_fact(proposal, other, restate_fact(other.fact, event, at, settings), by, known, settings)
+    return _restate_fact_with_same_words(proposal, other, known, settings)
 
 
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
@@ -198,6 +195,16 @@ def _find_fact_with_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact
     return next((known for known in facts if join_words(known.fact.text) == said), None)
 
 
+def _restate_fact_with_same_words(
+    proposal: Proposal, other: KeptFact, known: UserFacts, settings: SettingsV1
+) -> list[DecisionEvent]:
+    by = Decision(
+        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="both facts have the same words"
+    )
+    fact = restate_fact(other.fact, proposal.event, proposal.at, settings)
+    return _write_fact(proposal, other, fact, by, known, settings)
+
+
 def _supersede_fact(
     candidate: CandidateFact,
     replaced: KeptFact,
@@ -212,14 +219,8 @@ def _supersede_fact(
         forgotten = FactForgottenV1(
             id=_derive_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
-        by = Decision(
-            proposal_id=proposal.id,
-            nearest=other.id,
-            relation="same",
-            evidence="both facts have the same words",
-        )
-        fact = restate_fact(other.fact, proposal.event, proposal.at, settings)
-        return [("fact.forgotten", forgotten), *_write_fact(proposal, other, fact, by, known, settings)]
+        restated = _restate_fact_with_same_words(proposal, other, known, settings)
+        return [("fact.forgotten", forgotten), *restated]
     by = Decision(
         proposal_id=proposal.id,
         nearest=replaced.id,
@@ -312,18 +313,13 @@ def _write_fact(
 
 
 def _build_evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[DecisionEvent]:
-    return [
-        (
-            "fact.evicted",
-            FactEvictedV1(
-                id=_derive_id("evict", proposal.id, known.id),
-                fact_id=known.id,
-                tier=known.fact.tier,
-                limit=limit,
-            ),
-        )
-        for known, limit in evicted
-    ]
+    return [_build_eviction(each, _derive_id("evict", proposal.id, each.known.id)) for each in evicted]
+
+
+def _build_eviction(eviction: Eviction, event_id: str) -> DecisionEvent:
+    known, limit = eviction
+    event = FactEvictedV1(id=event_id, fact_id=known.id, tier=known.fact.tier, limit=limit)
+    return "fact.evicted", event
 
 
 def _reject_proposal(
@@ -394,14 +390,6 @@ def rewrite_fact(
 def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[DecisionEvent]:
     """Return the evictions that bring the user's facts within all limits."""
     return [
-        (
-            "fact.evicted",
-            FactEvictedV1(
-                id=f"trim:{one.known.id}:{one.limit}",
-                fact_id=one.known.id,
-                tier=one.known.fact.tier,
-                limit=one.limit,
-            ),
-        )
-        for one in find_excess_facts(known.list_live(at), limits)
+        _build_eviction(each, f"trim:{each.known.id}:{each.limit}")
+        for each in find_excess_facts(known.list_live(at), limits)
     ]
