@@ -12,7 +12,6 @@ from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     generate_conversations,
     make_message,
-    open_connection,
     publish_events,
     wait_for_summaries,
     wait_for_windows,
@@ -20,6 +19,7 @@ from mnemon_bench.workloads.conversations import (
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import open_language_models
@@ -94,7 +94,7 @@ def _set_model(deployment: Deployment, server: ProviderServer) -> Deployment:
 
 
 async def _measure_mnemon(deployment: Deployment, server: ProviderServer, users: int) -> dict[str, float]:
-    async with open_connection(deployment) as connection:
+    async with await connect_deployment(deployment, name="bench") as connection:
         settings = SettingsV1(
             extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
             compaction=Compaction(provider="openai", model=MODEL),

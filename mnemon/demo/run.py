@@ -98,8 +98,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
             watcher.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
-            connection = await connect(url, name="mnemon-demo")
-            ends.push_async_callback(connection.close)
+            connection = await ends.enter_async_context(await connect(url, name="mnemon-demo"))
             demo = _Demo(memory, connection.jetstream(), watcher, report)
             with _measure_seconds(report, "events"):
                 await demo.publish_sample(read_sample())

@@ -1,6 +1,5 @@
 """Latency of `context` for conversations of ten and of ten thousand messages, without a cache."""
 
-import asyncio
 import json
 import random
 import time
@@ -15,6 +14,7 @@ from nats.aio.client import Client
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
+from mnemon_bench.workloads.conversations import wait_for_index
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.base import Event
@@ -22,11 +22,9 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, ProfileSetV1, SummaryWrittenV1, Tier
 from mnemon_contracts.settings.document import set_value
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import build_ask_subject, build_chat_subject, build_memory_subject
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
@@ -81,8 +79,7 @@ async def run(
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *map(str, LENGTHS))}
     tokens: dict[str, int] = {}
     async with AsyncExitStack() as ends:
-        connection = await connect_deployment(deployment, name="bench")
-        ends.push_async_callback(connection.close)
+        connection = await ends.enter_async_context(await connect_deployment(deployment, name="bench"))
         # Without a threshold, queries that no message answers would get a context without conversation.
         await change_settings(connection, partial(set_value, name="retrieval.threshold", value=0.0))
         await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
@@ -122,13 +119,7 @@ async def _load_users(connection: Client) -> None:
     for length in LENGTHS:
         said = [each.seq for each in await append_events(connection, list(_make_messages(length)))]
         last_seq = (await append_events(connection, list(_make_memory(length, said))))[-1].seq
-    stream_context = connection.jetstream()
-    for consumer in "persist", "index":
-        while await read_applied_position(stream_context, consumer) < last_seq:
-            await asyncio.sleep(0.02)
-    # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
-    while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
-        await asyncio.sleep(0.02)
+    await wait_for_index(connection, last_seq)
 
 
 def _make_messages(length: int) -> Iterator[LogEvent]:

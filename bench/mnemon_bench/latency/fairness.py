@@ -15,7 +15,6 @@ from mnemon_bench.workloads.conversations import (
     TENANT,
     generate_conversations,
     name_user,
-    open_connection,
     publish_events,
 )
 from mnemon_bench.workloads.sentences import make_fact, make_question
@@ -24,6 +23,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import build_ask_subject, build_memory_subject, build_thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -73,7 +73,7 @@ async def run(
         RuntimeError: a context has an error.
     """
     async with (
-        open_connection(deployment) as connection,
+        await connect_deployment(deployment, name="bench") as connection,
         spawn_all_consumers(deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))

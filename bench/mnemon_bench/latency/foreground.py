@@ -18,7 +18,6 @@ from mnemon_bench.workloads.conversations import (
     count_windows,
     generate_conversations,
     name_user,
-    open_connection,
     publish_events,
     wait_for_windows,
 )
@@ -27,6 +26,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import build_ask_subject, build_event_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.config import Deployment
@@ -75,7 +75,7 @@ async def run(
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
         async with (
-            open_connection(asking) as connection,
+            await connect_deployment(asking, name="bench") as connection,
             spawn_all_consumers(asking),
         ):
             await _set_extraction(connection, enabled=False)

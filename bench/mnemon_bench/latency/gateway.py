@@ -77,10 +77,9 @@ async def run(
     Raises:
         RuntimeError: a request fails.
     """
-    connection = await connect_deployment(deployment, name="bench")
     issued = issue_key(_TENANT)
-    await (await open_api_keys(connection)).add(issued.stored)
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
+        await (await open_api_keys(connection)).add(issued.stored)
         await fill_log(connection, MESSAGES)
         async with run_consumers(["persist"], deployment):
             while await read_applied_position(connection.jetstream()) < MESSAGES:
@@ -109,8 +108,6 @@ async def run(
                     rates |= {name: round(median(each[0]), 1) for name, each in measured.items()}
                     report(f"{callers} callers: done")
                 first = await _measure_chats(gateway, urlsplit(provider).port or 0, issued.text, chats)
-    finally:
-        await connection.close()
     added = round(first["proxy"]["p50"] - first["provider"]["p50"], 2)
     return {
         "ratios": _build_ratios(times, rates),

@@ -47,8 +47,7 @@ async def run(
     Raises:
         RuntimeError: a request fails.
     """
-    connection = await connect_deployment(deployment, name="bench")
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
         await fill_log(connection, MESSAGES)
         async with run_consumers(["persist"], deployment):
             while await read_applied_position(connection.jetstream()) < MESSAGES:
@@ -68,8 +67,6 @@ async def run(
                         times |= await _measure_rounds(connection, way, callers, rounds, requests)
                         report(f"{way}, {callers} callers: done")
                     memory[way] = process.memory_info().rss
-    finally:
-        await connection.close()
     return {
         "ratios": dict(_compute_ratios(times)),
         "targets": {"at_most": TARGETS},

@@ -1,6 +1,5 @@
 """Latency of `search` among few and many facts, compared with a bare NATS echo."""
 
-import asyncio
 import json
 import random
 import time
@@ -14,12 +13,11 @@ from nats.aio.client import Client
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
 from mnemon_bench.workers.processes import spawn_consumers, spawn_server
+from mnemon_bench.workloads.conversations import wait_for_index
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
-from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import build_ask_subject, build_memory_subject
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 
@@ -76,8 +74,7 @@ async def run(
     ratios: dict[str, float] = {}
     loaded: dict[str, float] = {}
     async with AsyncExitStack() as ends:
-        connection = await connect_deployment(deployment, name="bench")
-        ends.push_async_callback(connection.close)
+        connection = await ends.enter_async_context(await connect_deployment(deployment, name="bench"))
         await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
         consumers = await ends.enter_async_context(
             spawn_consumers(["persist", "index", "retrieve"], deployment)
@@ -107,13 +104,7 @@ async def _load_facts(connection: Client, memories: Memories) -> float:
     """Load facts, and return the seconds until they can be found."""
     begun = time.perf_counter()
     last_seq = (await append_events(connection, list(_make_facts(memories))))[-1].seq
-    stream_context = connection.jetstream()
-    for consumer in "persist", "index":
-        while await read_applied_position(stream_context, consumer) < last_seq:
-            await asyncio.sleep(0.02)
-    # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
-    while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
-        await asyncio.sleep(0.02)
+    await wait_for_index(connection, last_seq)
     return time.perf_counter() - begun
 
 

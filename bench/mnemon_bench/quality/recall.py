@@ -134,23 +134,22 @@ async def run(
         RuntimeError: a search fails.
     """
     conversations, questions = data.conversations, data.questions
-    async with spawn_consumers(["persist", "index", "retrieve"], deployment):
-        connection = await connect_deployment(deployment, name="bench")
-        try:
-            await _import_conversations(connection, conversations)
-            report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
-            by_default, unfiltered = _make_search(connection), _make_search(connection, threshold=0)
-            # The first search of a tenant starts a count of its words, for which no search waits.
-            await _warm_up_search(questions, by_default)
-            answered = {
-                "full": await _ask_questions(questions, by_default),
-                "threshold_0": await _ask_questions(questions, unfiltered),
-            }
-            others = reassign_questions(data)
-            reassigned = await _ask_questions(others, by_default)
-            reassigned_unfiltered = await _ask_questions(others, unfiltered)
-        finally:
-            await connection.close()
+    async with (
+        spawn_consumers(["persist", "index", "retrieve"], deployment),
+        await connect_deployment(deployment, name="bench") as connection,
+    ):
+        await _import_conversations(connection, conversations)
+        report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
+        by_default, unfiltered = _make_search(connection), _make_search(connection, threshold=0)
+        # The first search of a tenant starts a count of its words, for which no search waits.
+        await _warm_up_search(questions, by_default)
+        answered = {
+            "full": await _ask_questions(questions, by_default),
+            "threshold_0": await _ask_questions(questions, unfiltered),
+        }
+        others = reassign_questions(data)
+        reassigned = await _ask_questions(others, by_default)
+        reassigned_unfiltered = await _ask_questions(others, unfiltered)
     report(f"{len(questions) + len(others):,} questions asked")
     answered |= await _ask_candidates(deployment, questions)
     methods = {name: summarise_method(each, data.languages) for name, each in answered.items()}

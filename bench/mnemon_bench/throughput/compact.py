@@ -11,7 +11,6 @@ from nats.aio.client import Client
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
-    open_connection,
     publish_messages,
     wait_for_summaries,
 )
@@ -21,6 +20,7 @@ from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryM
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import build_ask_subject, build_memory_subject, build_thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -80,7 +80,7 @@ async def run(
         RuntimeError: a context fails.
     """
     async with AsyncExitStack() as ends:
-        connection = await ends.enter_async_context(open_connection(deployment))
+        connection = await ends.enter_async_context(await connect_deployment(deployment, name="bench"))
         await ends.enter_async_context(
             spawn_consumers(["persist", "index", "compact", "retrieve"], deployment)
         )

@@ -52,8 +52,7 @@ async def run(
     """
     rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
     outcomes = []
-    connection = await connect_deployment(deployment, name="bench")
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
         for place in range(1, rounds + 1):
             rates["bare"].append(number / await _measure_bare_loop(deployment, number))
             for name, workers in WORKERS.items():
@@ -64,8 +63,6 @@ async def run(
                 outcomes.append(await _count_outcome(connection, tenant))
             now = ", ".join(f"{name} {each[-1]:,.0f}/s" for name, each in rates.items())
             report(f"round {place} of {rounds}: {now}")
-    finally:
-        await connection.close()
     if any(outcome != outcomes[0] for outcome in outcomes):
         raise RuntimeError(
             f"the same proposals led to different decisions: {outcomes}. Run the bench again; if it "

@@ -16,7 +16,6 @@ from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     make_message,
     name_user,
-    open_connection,
     publish_events,
     wait_for_windows,
 )
@@ -24,6 +23,7 @@ from mnemon_consumers.extract.answer_parser import parse_answer as read_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
+from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import open_language_models
@@ -66,7 +66,10 @@ async def run(
             asking = deployment.model_copy(
                 update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")}
             )
-            async with open_connection(asking) as connection, _run_extraction(connection, asking):
+            async with (
+                await connect_deployment(asking, name="bench") as connection,
+                _run_extraction(connection, asking),
+            ):
                 for number in range(rounds):
                     speakers = range(number * users, (number + 1) * users)
                     rates[name]["bare"].append(users * WINDOW / await _measure_bare_loop(asking, speakers))

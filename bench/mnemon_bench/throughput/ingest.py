@@ -42,8 +42,7 @@ async def run(
         `messages`: as given. `bare_per_second` and `persist_per_second`: messages/s of each round.
         `persist_resident_bytes` by number of messages.
     """
-    connection = await connect_deployment(deployment, name="bench")
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
         await fill_log(connection, messages)
         bare, mnemon = [], []
         for number in range(1, rounds + 1):
@@ -54,8 +53,6 @@ async def run(
         report(f"filling the log up to {large:,} messages")
         await fill_log(connection, large - messages, first=messages)
         whole = (await _measure_mnemon(deployment, large))["resident_bytes"]
-    finally:
-        await connection.close()
     return {
         "ratios": {
             "ingest": compute_median_ratio(mnemon, bare),
@@ -71,28 +68,26 @@ async def run(
 
 async def _measure_bare_loop(deployment: Deployment, messages: int) -> dict[str, float]:
     durable = f"bare-{uuid4().hex[:8]}"
-    connection = await connect_deployment(deployment, name="bench")
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
-    await connection.jetstream().add_consumer("LOG", consumer)
-    located = await create_schema(deployment)
-    arguments = (
-        str(located.nats_url),
-        format_libpq_url(located),
-        located.database_schema,
-        durable,
-        str(messages),
-    )
-    try:
-        return await run_module("mnemon_bench.baselines.persist_loop", *arguments)
-    finally:
-        await connection.jetstream().delete_consumer("LOG", durable)
-        await connection.close()
+    async with await connect_deployment(deployment, name="bench") as connection:
+        await connection.jetstream().add_consumer("LOG", consumer)
+        located = await create_schema(deployment)
+        arguments = (
+            str(located.nats_url),
+            format_libpq_url(located),
+            located.database_schema,
+            durable,
+            str(messages),
+        )
+        try:
+            return await run_module("mnemon_bench.baselines.persist_loop", *arguments)
+        finally:
+            await connection.jetstream().delete_consumer("LOG", durable)
 
 
 async def _measure_mnemon(deployment: Deployment, last_seq: int) -> dict[str, float]:
-    connection = await connect_deployment(deployment, name="bench")
-    stream_context = connection.jetstream()
-    await stream_context.delete_consumer("LOG", "persist")
-    await stream_context.add_consumer("LOG", build_consumer_config(DURABLES["persist"]))
-    await connection.close()
+    async with await connect_deployment(deployment, name="bench") as connection:
+        stream_context = connection.jetstream()
+        await stream_context.delete_consumer("LOG", "persist")
+        await stream_context.add_consumer("LOG", build_consumer_config(DURABLES["persist"]))
     return await drain_log(await create_schema(deployment), "persist", last_seq)

@@ -42,14 +42,11 @@ async def run(nats_url: str) -> dict[str, Any]:
         `targets`: the limits of these ratios. `messages_per_second` by method. `memory_mib`: peak memory in
         MiB by number of messages.
     """
-    connection = await nats.connect(nats_url)
-    try:
+    async with await nats.connect(nats_url) as connection:
         await provision(connection)
         memory = await _measure_memory(connection)
         batched = await _measure_rates(_build_batched_methods(connection), BATCHED)
         single = await _measure_rates(_build_single_methods(connection), SINGLE)
-    finally:
-        await connection.close()
     return {
         "ratios": {
             "publish_many": _compute_ratio(batched, "publish_many", "atomic_batches"),

@@ -50,16 +50,13 @@ async def run(
         `bare_per_second` and `rebuild_per_second`: rates of all rounds, in events/s.
         `rebuild_resident_bytes` and `verify_anonymous_bytes`: memory in bytes, by number of events.
     """
-    connection = await connect_deployment(deployment, name="bench")
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
         await fill_log(connection, events // 10)
         small = (await _measure_mnemon(deployment))["resident_bytes"]
         await apply_log(deployment)
         small_verified = await verify_rebuild(deployment)
         report(f"filling the log up to {events:,} events")
         await fill_log(connection, events - events // 10, first=events // 10)
-    finally:
-        await connection.close()
     bare, mnemon = [], []
     for number in range(1, rounds + 1):
         bare.append(events / (await _measure_bare_loop(deployment, events))["seconds"])

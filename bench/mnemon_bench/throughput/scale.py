@@ -54,9 +54,8 @@ async def run(
         each server and the whole machine (`all`) in the last round, which show whether a process or the
         model's time is the bottleneck.
     """
-    connection = await connect_deployment(deployment, name="bench")
     measured: dict[str, dict[int, _MeasuredRuns]] = {}
-    try:
+    async with await connect_deployment(deployment, name="bench") as connection:
         # First, because the messages for persist would wait to be compacted, too.
         for name in scale_models.CONSUMERS:
             async with scale_models.prepare_conversations(
@@ -65,8 +64,6 @@ async def run(
                 measured[name] = await _measure_alternately(name, drain, rounds, report)
         async with scale_persist.prepare_messages(connection, deployment, messages) as drain:
             measured["persist"] = await _measure_alternately("persist", drain, rounds, report)
-    finally:
-        await connection.close()
     return {
         "ratios": {
             f"{name}_two_to_one": round(compute_median_ratio(taken[2].rates, taken[1].rates), 2)

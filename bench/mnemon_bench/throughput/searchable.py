@@ -69,8 +69,7 @@ async def run(
     """
     mnemon, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
-        connection = await connect_deployment(deployment, name="bench")
-        ends.push_async_callback(connection.close)
+        connection = await ends.enter_async_context(await connect_deployment(deployment, name="bench"))
         peak = MemoryPeak(await ends.enter_async_context(spawn_all_consumers(deployment)))
         await ends.enter_async_context(peak.watch_memory())
         for number in range(rounds):

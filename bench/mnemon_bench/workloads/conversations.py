@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 
 from nats.aio.client import Client
 
@@ -11,10 +10,8 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import WindowAnsweredV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import build_event_filter
-from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import read_events
-from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Events, Published
@@ -44,16 +41,6 @@ def generate_conversations(users: Sequence[int], messages: int, first: int = 0) 
     for number in range(first, first + messages):
         for speaker in users:
             yield ChatEvent(name_user(speaker), make_message(speaker, number))
-
-
-@asynccontextmanager
-async def open_connection(deployment: Deployment) -> AsyncIterator[Client]:
-    """Connect for the duration of the block."""
-    connection = await connect_deployment(deployment, name="bench")
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 async def publish_events(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
@@ -110,3 +97,14 @@ async def wait_for_summaries(connection: Client, seq: int) -> None:
         await asyncio.sleep(0.01)
     while (await stream_context.stream_info(WORK, subjects_filter="work.compact.>")).state.subjects:
         await asyncio.sleep(0.01)
+
+
+async def wait_for_index(connection: Client, seq: int) -> None:
+    """Wait until `persist` and `index` have reached a log position, and no work of `index` is left."""
+    stream_context = connection.jetstream()
+    for consumer in "persist", "index":
+        while await read_applied_position(stream_context, consumer) < seq:
+            await asyncio.sleep(0.02)
+    # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
+    while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
+        await asyncio.sleep(0.02)

@@ -310,13 +310,11 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
     except BrokerUnreachable as error:
         return BrokerState(error=str(error))
     try:
-        async with asyncio.timeout(_SERVER_TIMEOUT):
+        async with connection, asyncio.timeout(_SERVER_TIMEOUT):
             return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
         problem = f"the state of the NATS server cannot be read: {error or 'timeout'}. Check that it runs"
         return BrokerState(error=problem)
-    finally:
-        await connection.close()
 
 
 async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
