@@ -40,9 +40,9 @@ def load_follow_ups() -> list[FollowUp]:
     ]
 
 
-def list_unrelated_questions(data: LabelledConversations, seed: int = 0) -> list[FollowUp]:
+def list_unrelated_questions(data: LabelledConversations) -> list[FollowUp]:
     """Return the answerable questions, each after an unrelated question about the same conversation."""
-    chance = random.Random(seed)
+    chance = random.Random(0)
     questions = [each for each in data.questions if each.category != ADVERSARIAL]
     unrelated = []
     for each in questions:

@@ -148,13 +148,11 @@ def measure_recall(questions: Iterable[tuple[LabelledCandidates, Vector]]) -> di
     }
 
 
-def cross_validate(
-    questions: Sequence[LabelledCandidates], penalty: float = PENALTY
-) -> dict[str, dict[str, float]]:
+def cross_validate(questions: Sequence[LabelledCandidates]) -> dict[str, dict[str, float]]:
     """Return the recall with weights that were fitted without the question's conversation."""
     judged: list[tuple[LabelledCandidates, Vector]] = []
     for left_out in sorted({each.conversation for each in questions}):
-        weights = fit_weights([each for each in questions if each.conversation != left_out], penalty)
+        weights = fit_weights([each for each in questions if each.conversation != left_out])
         judged += [(each, weights) for each in questions if each.conversation == left_out]
     return measure_recall(judged)
 

@@ -49,14 +49,13 @@ class SoakLoad:
         connection: connection to the deployment.
         rate: operations per second.
         lifetime: seconds from one erasure of a user until the next.
-        seed: seed of the random choice of operations, users and texts.
 
     Attributes:
         done: number of completed operations, by name.
         failed: number of operations that failed or were refused, by name.
     """
 
-    def __init__(self, connection: Client, *, rate: float, lifetime: float, seed: int = 1) -> None:
+    def __init__(self, connection: Client, *, rate: float, lifetime: float) -> None:
         self.done: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self._connection = connection
@@ -64,7 +63,7 @@ class SoakLoad:
         self._owners = [(tenant, f"u{number}") for number in range(USERS) for tenant in TENANTS]
         self._rate = rate
         self._lifetime = lifetime
-        self._random = random.Random(seed)
+        self._random = random.Random(1)
         self._sentences = iter(lambda: self._random.randrange(DIFFERENT), None)
         self._operations: Mapping[str, tuple[int, Operation]] = {
             "exchange": (50, self._exchange_messages),

@@ -29,8 +29,8 @@ SHOWN: Final = (
 """Series that the sheet shows, in this order."""
 
 
-def write_sheet(path: Path, samples: Sequence[Mapping[str, float]], names: Sequence[str] = SHOWN) -> None:
-    """Write an SVG file with a sparkline for each named series in the samples; growing series are red.
+def write_sheet(path: Path, samples: Sequence[Mapping[str, float]]) -> None:
+    """Write an SVG file with a sparkline for each series of `SHOWN` in the samples; growing series are red.
 
     The part of each line that belongs to the warm-up is pale. The lower edge of each sparkline is zero.
 
@@ -38,7 +38,7 @@ def write_sheet(path: Path, samples: Sequence[Mapping[str, float]], names: Seque
         ValueError: there are too few samples for a trend.
     """
     trends = {trend.name: trend for trend in find_trends(samples)}
-    shown = [name for name in names if name in trends]
+    shown = [name for name in SHOWN if name in trends]
     width, height = _COLUMNS * _CELL[0], _HEADER + -(-len(shown) // _COLUMNS) * _CELL[1]
     sheet = Xml.Element(
         "svg",

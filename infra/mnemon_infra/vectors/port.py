@@ -161,13 +161,8 @@ class VectorStore(Protocol):
             VectorsLost: a collection was deleted.
         """
 
-    def scroll(
-        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[StoredPoint]]:
-        """Yield the owner's points, page by page, in no particular order.
-
-        `where` has the values that fields of the payload must have; None yields all points of the owner.
-        """
+    def scroll(self, collection: Collection, owner: Owner) -> AsyncIterator[Sequence[StoredPoint]]:
+        """Yield the owner's points, page by page, in no particular order."""
 
     async def read_page(
         self,

@@ -186,10 +186,8 @@ class QdrantServer:
         if lost:
             raise VectorsLost(", ".join(lost))
 
-    async def scroll(
-        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[StoredPoint]]:
-        within, offset = _build_filter(owner, where), None
+    async def scroll(self, collection: Collection, owner: Owner) -> AsyncIterator[Sequence[StoredPoint]]:
+        within, offset = _build_filter(owner), None
         while True:
             with translate_errors():
                 page, offset = await self._client.scroll(
@@ -214,7 +212,7 @@ class QdrantServer:
         with translate_errors():
             records, following = await self._client.scroll(
                 build_alias(self._schema, collection),
-                _build_filter(owner, None) if owner else None,
+                _build_filter(owner) if owner else None,
                 limit=most,
                 offset=str(begin) if begin else None,
                 with_payload=True,
@@ -227,7 +225,7 @@ class QdrantServer:
         return PointPage(points, UUID(str(following)) if following is not None else None)
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        within = _build_filter(owner, None) if owner else None
+        within = _build_filter(owner) if owner else None
         with translate_errors():
             return (await self._client.count(build_alias(self._schema, collection), within, exact=True)).count
 
@@ -279,7 +277,9 @@ def _match_field(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(key=field, match=MatchValue(value=value))
 
 
-def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+def _build_filter(
+    owner: Owner, where: Mapping[str, str | int] | None = None, ids: IdFilter | None = None
+) -> Filter:
     tenant, user = owner
     fields = [
         _match_field(TENANT, tenant),

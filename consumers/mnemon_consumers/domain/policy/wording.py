@@ -8,9 +8,12 @@ _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 """A word, with the signs that tell C++ and C# from C."""
 
 
-def compile_pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Compile a regular expression written over several lines, without the white space around each line."""
-    return re.compile("".join(line.strip() for line in lines.splitlines()), flags)
+def compile_pattern(lines: str) -> re.Pattern[str]:
+    """Compile a regular expression written over several lines, without the white space around each line.
+
+    Letter case does not count.
+    """
+    return re.compile("".join(line.strip() for line in lines.splitlines()), re.IGNORECASE)
 
 
 def split_word_list(lines: str) -> frozenset[str]:

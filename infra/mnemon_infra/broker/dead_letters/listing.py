@@ -199,17 +199,17 @@ async def read_letter(connection: Client, letter_id: int) -> Letter | None:
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
-    message = await find_message(connection, DEAD, ">", letter_id)
+    message = await find_message(connection, DEAD, letter_id)
     return None if message is None else parse_letter(message)
 
 
-async def find_message(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
-    """Return the message at a position of a stream, if its subject matches the pattern; else None.
+async def find_message(connection: Client, stream: str, sequence: int) -> Msg | None:
+    """Return the message at a position of a stream; None without one.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
     """
-    async with aclosing(read_stored_messages(connection, stream, pattern, sequence - 1, most=1)) as pages:
+    async with aclosing(read_stored_messages(connection, stream, ">", sequence - 1, most=1)) as pages:
         async for page in pages:
             found = int((page[0].headers or {})["Nats-Sequence"])
             return page[0] if found == sequence else None
@@ -225,7 +225,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
     try:
         await connection.jetstream().delete_msg(stream, sequence)
     except APIError:
-        if await find_message(connection, stream, ">", sequence) is not None:
+        if await find_message(connection, stream, sequence) is not None:
             raise
 
 

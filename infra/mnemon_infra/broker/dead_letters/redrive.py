@@ -65,7 +65,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
         nats.errors.Error: the server does not answer.
     """
     # Find the event by its position alone: no request can name the subjects of some dead letters.
-    message = await find_message(connection, LOG, ">", letter.sequence)
+    message = await find_message(connection, LOG, letter.sequence)
     # Clients strip headers, so the letter lacks white space at the end of a subject.
     if message is None or (message.headers or {})["Nats-Subject"].strip() != letter.subject:
         return None

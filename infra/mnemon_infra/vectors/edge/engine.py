@@ -103,10 +103,8 @@ class Edge:
         within = Filter(must=[_match_field(TENANT, owner[0]), _match_field(USER, owner[1]), *which])
         await self._shards[collection].remove(within)
 
-    async def scroll(
-        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[StoredPoint]]:
-        within, offset = _build_filter(owner, where), None
+    async def scroll(self, collection: Collection, owner: Owner) -> AsyncIterator[Sequence[StoredPoint]]:
+        within, offset = _build_filter(owner), None
         while True:
             request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
             with translate_errors():
@@ -125,7 +123,7 @@ class Edge:
         owner: Owner | None = None,
     ) -> PointPage:
         await yield_to_requests()
-        within = _build_filter(owner, None) if owner else None
+        within = _build_filter(owner) if owner else None
         request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
         with translate_errors():
             records, following = self._shards[collection].engine.scroll(request)
@@ -136,7 +134,7 @@ class Edge:
         return PointPage(points, cast("UUID | None", following))
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        request = CountRequest(exact=True, filter=_build_filter(owner, None) if owner else None)
+        request = CountRequest(exact=True, filter=_build_filter(owner) if owner else None)
         with translate_errors():
             return self._shards[collection].engine.count(request)
 
@@ -292,7 +290,9 @@ def _match_field(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(field, match=MatchValue(value))
 
 
-def _build_filter(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+def _build_filter(
+    owner: Owner, where: Mapping[str, str | int] | None = None, ids: IdFilter | None = None
+) -> Filter:
     tenant, user = owner
     fields = [
         _match_field(TENANT, tenant),

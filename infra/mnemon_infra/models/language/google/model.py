@@ -105,12 +105,7 @@ class GoogleModel:
 
 @asynccontextmanager
 async def open_google(
-    model: str | None,
-    deployment: Deployment,
-    *,
-    retries: int = RETRIES,
-    lifetime: float = LIFETIME,
-    clock: Callable[[], float] = time.monotonic,
+    model: str | None, deployment: Deployment, *, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[GoogleModel]:
     """Open the model for the duration of the block.
 
@@ -135,8 +130,8 @@ async def open_google(
                 httpx_async_client=http,
             ),
         )
-        server = GoogleEndpoint(client.aio, http, url, model or USUAL_MODEL, retries)
-        cached = CachedInstructions(server, lifetime, clock)
+        server = GoogleEndpoint(client.aio, http, url, model or USUAL_MODEL, RETRIES)
+        cached = CachedInstructions(server, LIFETIME, clock)
         try:
             yield GoogleModel(server, cached)
         finally:
