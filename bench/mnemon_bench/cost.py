@@ -42,10 +42,7 @@ async def run(
     and shows the conversation so far; `last_ten` shows at most ten messages. All ask for facts with the same
     instructions, and a server of the same kind counts their tokens, one per word.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        users: number of users; each sends `MESSAGES` messages.
-        report: called with lines about the progress.
+    Each user sends `MESSAGES` messages.
 
     Returns:
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input

@@ -60,12 +60,6 @@ async def run(
 
     Both conversations get the same queries.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement.
-        report: called with lines about the progress.
-
     Returns:
         `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `targets`: the limits
         of ratios and tokens. `tokens_<messages>`: tokens of the largest context. `milliseconds` by number of

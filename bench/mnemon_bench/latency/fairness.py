@@ -54,12 +54,7 @@ async def run(
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        messages: number of messages that the other user sends at once.
-        proposals: number of facts that the other user proposes at once.
-        requests: number of contexts to request in each case.
-        report: called with lines about the progress.
+    The other user sends `messages` messages at once, and proposes `proposals` facts at once.
 
     Returns:
         `ratios`: p99 and p50 of `context` with the flood, and p99 while a document of about 1 MB of the other

@@ -57,12 +57,7 @@ async def run(
     The consumers run in two processes, as `mnemon up` has them. On the busy machine, the maximum number of
     windows is at the model, and more windows wait.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        users: users whose conversations are extracted in each round.
-        rounds: number of measurements of each case; the percentiles are over the samples of all rounds.
-        requests: requests per measurement.
-        report: called with lines about the progress.
+    In each round, the conversations of `users` users are extracted.
 
     Returns:
         `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle. `degraded_idle`

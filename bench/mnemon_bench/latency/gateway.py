@@ -58,12 +58,7 @@ async def run(
     The three ways of the publishes and of `history` are interleaved, and so are chats through the proxy and
     chats without it.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement, over all callers.
-        chats: requests to the proxy, and as many to the provider itself.
-        report: called with lines about the progress.
+    `chats` requests go to the proxy, and as many to the provider itself.
 
     Returns:
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP divided by the time

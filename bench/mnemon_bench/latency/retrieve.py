@@ -32,12 +32,6 @@ async def run(
 ) -> dict[str, Any]:
     """Measure `history`, `context` and the echo, interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement, over all callers.
-        report: called with lines about the progress.
-
     Returns:
         `ratios`: time of a verb divided by the time of the echo, by
         `<verb>_<read|cached>_<callers>_<p50|p99>`. In the case `read`, every request misses the cache and

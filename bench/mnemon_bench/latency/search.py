@@ -55,12 +55,7 @@ async def run(
 
     Within a stage, the measurements of its tenants and of the echo are interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        stages: the tenants to load and search in each stage.
-        rounds: number of measurements of each case; the figures are medians.
-        requests: requests per measurement, each with a random query.
-        report: called with lines about the progress.
+    Each request has a random query.
 
     Returns:
         `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of

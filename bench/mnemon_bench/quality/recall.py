@@ -114,11 +114,6 @@ async def run(
 ) -> dict[str, Any]:
     """Import the conversations, ask every question, and compare the hits with the evidence.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        data: the conversations to import and the questions to ask.
-        report: called with lines about the progress.
-
     Returns:
         `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
         categories 1 to 4, of each category, of the adversarial ones, and of each language of the data; times

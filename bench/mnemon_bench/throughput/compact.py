@@ -63,11 +63,8 @@ async def run(
 ) -> dict[str, Any]:
     """Let a conversation grow, and ask for its context at regular steps.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        messages: final length of the conversation, in messages; at least `GROWN`.
-        step: number of messages between two contexts.
-        report: called with lines about the progress.
+    The conversation grows to `messages` messages, at least `GROWN`, with a context after every `step`
+    messages.
 
     Returns:
         `growth`: the `Stage` after each step. `most_tokens` and `most_summaries`: maxima over all stages.

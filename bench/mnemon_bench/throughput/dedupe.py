@@ -34,12 +34,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure one worker, four workers and a bare loop, interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        rounds: number of measurements of each case; the figures are medians. Each measurement has its own
-            tenant.
-        number: proposals of each measurement; a multiple of twice `USERS`.
-        report: called with lines about the progress.
+    Each measurement has a tenant of its own, and `number` proposals, a multiple of twice `USERS`.
 
     Returns:
         `decisions_per_second` of one worker, of four (each with its own connection, all in one process

@@ -49,11 +49,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure each model, interleaved with a bare loop that sends as many windows of the same length to it.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        users: number of users per measurement; the conversation of each is as long as a window.
-        rounds: number of measurements of each case; the figures are medians.
-        report: called with lines about the progress.
+    Each measurement has `users` users, each with a conversation as long as a window.
 
     Returns:
         `messages_per_second` by model: of mnemon, from publish until the windows are answered; and of the

@@ -29,12 +29,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure persist and the bare loop, interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned.
-        messages: number of messages in the log when the rates are measured.
-        rounds: number of measurements of each case; the figures are medians.
-        large: number of messages after which memory is compared with memory after a tenth of them.
-        report: called with lines about the progress.
+    The log has `messages` messages when the rates are measured.
 
     Returns:
         `ratios`: `ingest` is the rate of persist over the bare loop's; `memory` is the resident memory of

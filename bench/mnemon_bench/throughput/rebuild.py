@@ -33,11 +33,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure the replay and the bare loop, interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned.
-        events: number of generated events in the log, of a thousand users.
-        rounds: number of measurements of each case; the ratio `rebuild` is a median.
-        report: called with lines about the progress.
+    The log has `events` generated events, of a thousand users.
 
     Returns:
         `ratios`: `rebuild` is the rate of a replay, including the creation of tables and the sweep, over the

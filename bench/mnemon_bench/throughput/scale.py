@@ -39,12 +39,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure one process and two processes of each consumer, interleaved, with the same amount of work.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        messages: number of messages that persist writes; each measurement writes into separate tables.
-        conversations: number of conversations that compact or extract handles in each measurement.
-        rounds: number of measurements of each case; the ratios are medians.
-        report: called with lines about the progress.
+    In each measurement, persist writes `messages` messages into separate tables, and compact and extract each
+    handle `conversations` conversations.
 
     Returns:
         `ratios`: `<consumer>_two_to_one` of the rates. `targets`: `TARGETS`. `messages` and `conversations`:

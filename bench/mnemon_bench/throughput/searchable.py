@@ -48,11 +48,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure mnemon and a bare loop, interleaved.
 
-    Args:
-        deployment: an empty stack, already provisioned and migrated.
-        messages: messages per round, of a thousand users, each with a unique word.
-        rounds: number of measurements of each case; the figures are medians. Messages of earlier rounds stay.
-        report: called with lines about the progress.
+    Each round has `messages` messages of a thousand users, each with a unique word. The messages of earlier
+    rounds stay.
 
     Returns:
         `messages_per_second`: from the first publish until all messages are indexed and the last is found.
