@@ -97,12 +97,8 @@ class Delivery(msgspec.Struct, frozen=True):
 def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
     """Return the time at which the log stored an event, in nanoseconds since 1970.
 
-    For a restored event, the time is that of the log from which it was restored.
-
-    Args:
-        headers: headers of the message.
-        sequence: position of the message.
-        nanoseconds: the server's time of storage, in nanoseconds since 1970.
+    For a restored event, the time is that of the log from which it was restored; for any other event, it is
+    `nanoseconds`, the server's time of storage.
     """
     position, _, original = (headers or {}).get(STORED_AT, "").partition(":")
     return int(original) if position == str(sequence) and _is_number(original) else nanoseconds

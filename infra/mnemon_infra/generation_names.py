@@ -18,10 +18,7 @@ class NameTooLong(ValueError):
 def name_generation(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
     """Return the name of a generation, which its schema and its folder of vectors bear.
 
-    Args:
-        live: name of the live generation.
-        kind: the generation to name.
-        up_to: last log position of a generation of the kind `as of`.
+    `up_to` is the last log position of a generation of the kind `as of`.
 
     Raises:
         NameTooLong: the live generation's name is too long for a suffix.

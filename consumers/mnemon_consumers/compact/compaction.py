@@ -113,11 +113,7 @@ _Failing = tuple[ConversationKey, str, Compaction]
 class Compactor:
     """Compacts conversations, any number at the same time.
 
-    Args:
-        database: the database of the projections; up to half of its connections are held while models answer.
-        settings: settings of all tenants.
-        circuit_breaker: circuit breaker of the models.
-        budgets: the budgets of the tenants.
+    Up to half of the connections of `database` are held while models answer.
     """
 
     def __init__(

@@ -69,10 +69,8 @@ def choose_next_step(
     Summaries are merged before another summary is written, so that a conversation has at most `merge_above`
     summaries, unless the setting was lowered.
 
-    Args:
-        uncovered: the oldest messages that no summary covers: at most `after_messages` + 1 messages.
-        summaries: the live summaries of the conversation, oldest first.
-        settings: settings of the tenant.
+    `uncovered` are the oldest messages that no summary covers, at most `after_messages` + 1; `summaries` are
+    the live ones, oldest first.
     """
     is_due = len(uncovered) > settings.after_messages
     if len(summaries) + is_due > settings.merge_above and len(summaries) > 1:

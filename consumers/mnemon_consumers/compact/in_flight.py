@@ -59,11 +59,7 @@ class InFlightWork:
 
 
 class FairShare:
-    """Gives one user at most half of the capacity, and at least one conversation.
-
-    Args:
-        capacity: maximum number of conversations that the process compacts at the same time.
-    """
+    """Gives one user at most half of the capacity, in conversations, and at least one conversation."""
 
     def __init__(self, capacity: int) -> None:
         self._limit = max(1, capacity // 2)

@@ -87,13 +87,7 @@ def compare_facts(
 ) -> Matches:
     """Compare a new fact with the known facts.
 
-    Args:
-        text: the new fact.
-        facts: the known facts.
-        nearest: the known facts that are near in meaning.
-        likeness: the embedding model and its thresholds.
-        settings: thresholds that override the thresholds of the model, and whether an update requires
-            similarity.
+    The settings override thresholds of the model, and tell whether an update requires similarity.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse_fact(text)

@@ -113,12 +113,7 @@ def settle_candidate(
 ) -> list[DecisionEvent]:
     """Decide on a candidate by comparing it with the known facts.
 
-    Args:
-        candidate: the proposal and the fact that it would become.
-        known: the user's facts.
-        nearest: the facts that are nearest in meaning; empty without an embedder.
-        settings: the tenant's settings.
-        likeness: the embedding model and its thresholds.
+    Without an embedder, `nearest` is empty.
 
     Returns:
         The events, in the order in which they are to be published.

@@ -80,11 +80,8 @@ class ProposalProcessor:
     ) -> int | None:
         """Decide on a turn of a user's proposals and comparisons in the log, and publish the decisions.
 
-        Args:
-            connection: connection to the log.
-            owner: the user.
-            limits_at: time of the request, if the user's limits and the facts of discarded messages are to be
-                checked too. The check is skipped while proposals or comparisons wait.
+        With `limits_at`, the time of a request, also check the user's limits and the facts of discarded
+        messages, unless proposals or comparisons wait.
 
         Returns:
             The log position of the first event that waits for another turn; None if no event waits.

@@ -177,13 +177,7 @@ def parse_answer(
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
 ) -> ParsedAnswer:
-    """Parse an answer.
-
-    Args:
-        answer: the answer of the model.
-        messages: the messages of the request, in the order of their numbers in it.
-        known: the facts that the request named.
-        pairs: the pairs that the request asked about.
+    """Parse an answer. The messages are in the order of their numbers in the request.
 
     Raises:
         UnreadableAnswer: the answer has no list of facts, or is too long.

@@ -70,11 +70,7 @@ def cut_windows(
     windows, and a last window of at least `after_messages` messages. Only messages that are worth reading
     count. Messages between windows belong to the window before them, so that each message is read once.
 
-    Args:
-        messages: messages that belong to no window, oldest first.
-        now: the current time, which tells whether the conversation rests.
-        settings: settings of the tenant.
-        rested: whether all messages are due even if the conversation does not rest yet.
+    With `rested`, all messages are due even if the conversation does not rest yet.
     """
     if not messages:
         return WindowCut((), None)
@@ -167,12 +163,7 @@ def build_comparisons(
     The pair and the versions that were shown determine the id of an answered event, so the first answer
     counts. The window determines the id of an event without an answer, so that such events can be counted.
 
-    Args:
-        window: the window whose request asked about the pairs.
-        pairs: the pairs.
-        relations: the answers.
-        model: the provider and its model.
-        batch_id: the batch of the answer; None for a single request.
+    `batch_id` is None for a single request.
     """
     lineage = Lineage(extractor=EXTRACTOR, prompt_version=PROMPT_VERSION, model=model, batch_id=batch_id)
     events = []

@@ -68,13 +68,7 @@ class OnlineRequester:
     A transaction holds the windows of open requests. If the process ends, the transaction ends too, and
     another process asks about these windows, except windows whose answer is in the log already.
 
-    Args:
-        database: the database of the windows.
-        settings: settings of all tenants.
-        circuit_breaker: circuit breaker of the models.
-        budgets: the budgets of the tenants.
-        projections: the progress of the projections.
-        at_once: number of windows of one round, in equal shares for its users; each share is at least one.
+    A round has `at_once` windows, in equal shares for its users; each share is at least one.
     """
 
     def __init__(

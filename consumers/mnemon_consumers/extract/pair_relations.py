@@ -36,9 +36,7 @@ class ComparedPair(Contract):
 def parse_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
     """Return the relations that an answer gives for pairs of facts.
 
-    Args:
-        listed: the list of pairs in an answer; any other value has no pairs.
-        pairs: the pairs that the request asked about.
+    A value that is not a list has no pairs.
 
     Returns:
         Relations by pair. A pair with two different answers counts as unanswered.

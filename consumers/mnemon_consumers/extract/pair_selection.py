@@ -18,12 +18,7 @@ MOST_ASKED: Final = 3
 
 
 def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
-    """Return the pairs that a model may be asked about, oldest first.
-
-    Args:
-        record: the user's pairs in the log.
-        facts: the user's live facts, by id.
-    """
+    """Return the pairs that a model may be asked about, oldest first."""
     unanswered = Counter(record.unanswered)
     pairs: dict[frozenset[str], FactPair] = {}
     for opened in record.opened:

@@ -56,9 +56,7 @@ class WindowCutter:
     async def schedule_reading(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Schedule the reading of users' messages: at the time of rest, or now if there are enough messages.
 
-        Args:
-            connection: connection for triggers and schedules.
-            users: users, each with the log position of their newest message.
+        `users` has the log position of each user's newest message.
 
         Returns:
             Users who were checked less than `CHECK_PAUSE` before, and have to be checked again after it.
@@ -117,10 +115,7 @@ class WindowCutter:
     ) -> set[Owner]:
         """Cut the new messages of users; return users whose messages another process is cutting.
 
-        Args:
-            connection: connection to the log, triggers and schedules.
-            owners: the users.
-            rested: whether to cut all messages, as if every conversation rested.
+        With `rested`, cut all messages, as if every conversation rested.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

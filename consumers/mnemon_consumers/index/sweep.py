@@ -40,12 +40,7 @@ async def sweep_points(
 ) -> bool:
     """Sweep a user's points; return False if `persist` or `index` lacks events that the sweep needs.
 
-    Args:
-        connection: connection to the log.
-        database: the database of the projections.
-        vector_index: the vector index that has the points.
-        owner: the user.
-        seq: log position of the event that made the sweep necessary; 0 if it is unknown.
+    `seq` is the log position of the event that made the sweep necessary; 0 if it is unknown.
 
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does not

@@ -112,9 +112,8 @@ class Broker:
 
         The `overlap` of the durable's batch policy is the maximum number of concurrent calls of `handle`.
 
-        Args:
-            durable: the durable; `run` creates it if it is absent on the server.
-            handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
+        If `handle` raises, the error is logged, and the whole batch is retried. `run` creates the durable if
+        it is absent.
         """
         self.durables.append(durable)
         processor = BatchProcessor(durable, handle, self._deployment.dead_limit)

@@ -348,8 +348,7 @@ class Database:
 
         An exception in the block rolls the transaction back.
 
-        Args:
-            keep: True to commit; False to roll back at the end of the block, even without an exception.
+        Without `keep`, the transaction is rolled back at the end of the block in any case.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.

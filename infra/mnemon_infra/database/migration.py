@@ -69,9 +69,7 @@ def migrate_schema(url: URL, schema: str) -> str:
 async def require_head_revision(database: Database, schema: str) -> None:
     """Check that the schema of a database has the revision of this version of mnemon.
 
-    Args:
-        database: the database, whose connections read the schema.
-        schema: name of that schema, for messages.
+    `schema` is its name, for messages.
 
     Raises:
         DatabaseUnavailable: the schema is older and needs a migration, or the database does not answer.

@@ -74,9 +74,7 @@ class Stack:
 
         Commands find the stack by this file.
 
-        Args:
-            http: address of the admin page for a browser.
-            gateway: address of the HTTP gateway.
+        `http` is the address of the admin page, `gateway` that of the HTTP gateway.
         """
         self.endpoints = self.endpoints.model_copy(update={"http": http, "gateway": gateway})
         self._announcing = True
@@ -111,9 +109,6 @@ class Stack:
         """Enter a context that needs the servers.
 
         If the entry fails because a server ended, enter the context again once all servers run.
-
-        Args:
-            start: returns the context to enter.
         """
         while True:
             ends = self._ends

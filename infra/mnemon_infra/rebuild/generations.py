@@ -133,11 +133,7 @@ async def open_row_generation(
 
     A generation of another version or of another log is dropped and begun again.
 
-    Args:
-        place: connections of the rebuild.
-        kind: kind of the generation, from which its name follows.
-        progress: receives progress reports.
-        up_to: log position of a generation of the kind `as of`; None for the other kinds.
+    `up_to` is the log position of a generation of the kind `as of`; None for the other kinds.
 
     Raises:
         RebuildBlocked: the schema with the generation's name was not created by a rebuild.
@@ -221,11 +217,7 @@ async def swap_row_generations(
 
     Writers are locked out while the last events are replayed and the schemas are renamed.
 
-    Args:
-        place: connections of the rebuild.
-        replay: the new generation.
-        progress: receives progress reports.
-        also: runs in the same transaction, with the name of the former generation.
+    `also` runs in the same transaction, with the name of the former generation.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: the live generation is unchanged, unless the connection to the

@@ -58,9 +58,7 @@ class Replay:
         Invalid events, and events that the database refuses, are left out: `persist` makes dead letters of
         them.
 
-        Args:
-            position: the last position to write.
-            report: called with each position that is reached.
+        `report` is called with each position that is reached.
 
         Raises:
             nats.errors.Error: the server does not answer; `reached` stays valid.

@@ -106,9 +106,6 @@ class ApiKeys:
 
     Wrong keys cost the server little: concurrent requests with the same id share one lookup, absent ids are
     cached for a second, and lookups are limited, except those of ids that this process has found before.
-
-    Args:
-        bucket: the bucket that `open_api_keys` opens.
     """
 
     def __init__(self, bucket: KeyValue) -> None:

@@ -105,11 +105,7 @@ async def _read_newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
 async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int:
     """Write an entry with the connection's name in a header, which nats-py's `update` cannot send.
 
-    Args:
-        connection: connection to the server.
-        key: the key.
-        body: the entry's bytes.
-        last: the revision that the newest entry must have; 0 if no entry may exist.
+    `last` is the revision that the newest entry must have; 0 if no entry may exist.
 
     Returns:
         The entry's revision.

@@ -193,11 +193,7 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
 async def write_residence(connection: Client, tenant: str, residence: Residence | None, last: int) -> int:
     """Write the residence of a tenant, or remove it; return the revision of the entry.
 
-    Args:
-        connection: connection of an operator.
-        tenant: the tenant.
-        residence: the residence; None removes the entry.
-        last: the revision of the newest entry, even of a removal; 0 if there never was one.
+    `last` is the revision of the newest entry, even of a removal; 0 if there never was one.
 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.

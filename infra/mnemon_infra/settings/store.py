@@ -332,11 +332,8 @@ async def change_settings(
 ) -> int:
     """Change settings in every process. A concurrent change by another writer is kept.
 
-    Args:
-        connection: connection to the server.
-        edit: makes the new document from the current one; called again if another writer has changed the
-            settings.
-        tenant: the tenant whose settings change; None for the general settings.
+    `edit` makes the new document of a tenant, or of the general settings, from the current one. It is called
+    again if another writer has changed the settings.
 
     Returns:
         The revision that is in force now.

@@ -45,12 +45,7 @@ class MetricsPortTaken(Exception):
 
 @asynccontextmanager
 async def serve_http(host: str, port: int, probe: HealthProbe) -> AsyncIterator[None]:
-    """Serve HTTP until the end of the block.
-
-    Args:
-        host: address to listen on.
-        port: port to listen on; 0 takes a free port.
-        probe: checks the process; it also updates the gauges.
+    """Serve HTTP until the end of the block; port 0 takes a free port. The probe also updates the gauges.
 
     Raises:
         MetricsPortTaken: the server cannot listen on this address.
@@ -84,11 +79,6 @@ def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe)
 
     Return the reasons why the process cannot work, empty if it can. A probe that fails, or does not end
     within `PROBE_TIMEOUT` seconds, is itself the only reason.
-
-    Args:
-        loop: the event loop.
-        thread: identifier of the thread that runs the event loop.
-        probe: the health probe.
     """
     turned = Event()
     loop.call_soon_threadsafe(turned.set)

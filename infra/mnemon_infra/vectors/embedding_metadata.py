@@ -45,9 +45,7 @@ class EmbeddingMetadata(BaseModel):
     def require_same_model(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
         """Check that this model made vectors; log a warning if their term weights have another version.
 
-        Args:
-            recorded: the record that is kept with the vectors; None without a readable record.
-            place: the vectors, as messages name them.
+        `place` names the vectors in messages.
 
         Raises:
             VectorsOutdated: another model made the vectors, or there is no readable record of their model.

@@ -17,10 +17,8 @@ async def open_vectors(
 ) -> AsyncIterator[VectorStore]:
     """Open the vectors of a deployment, and create them if absent. A process may open them many times.
 
-    Args:
-        deployment: a Qdrant server takes precedence over a folder.
-        model: provider and model of the embedder.
-        dimension: dimension of its vectors; None without an embedder, for sparse vectors only.
+    A Qdrant server takes precedence over a folder. `model` names provider and model of the embedder. Without
+    an embedder, `dimension` is None, and the vectors are sparse only.
 
     Raises:
         VectorsNotConfigured: neither a server nor a folder is set.

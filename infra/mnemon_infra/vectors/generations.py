@@ -40,11 +40,7 @@ async def open_vectors_as_of(
 ) -> AsyncIterator[VectorStore]:
     """Open the vectors as of a former log position for searches. A process may open them many times.
 
-    Args:
-        deployment: the live deployment.
-        position: the log position of the generation.
-        model: provider and model of the embedder.
-        dimension: dimension of its vectors; None without an embedder.
+    `model` names provider and model of the embedder. Without an embedder, `dimension` is None.
 
     Raises:
         VectorsNotMade: the generation as of this position has no vectors.

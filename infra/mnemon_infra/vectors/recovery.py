@@ -74,9 +74,7 @@ async def recover_lost_collections(
 ) -> AsyncIterator[None]:
     """Recover collections each time that some are deleted from a server, for the duration of the block.
 
-    Args:
-        vectors: the vectors of the server.
-        recover: creates absent collections and refills them; it is called again until none is absent.
+    `recover` creates absent collections and refills them; it is called again until none is absent.
     """
 
     async def try_recovery(lost: VectorsLost) -> None:

@@ -113,10 +113,7 @@ async def build_points(
 ) -> list[Point]:
     """Return the points of searchable items, in their order.
 
-    Args:
-        vector_index: the vector index whose embedder makes the dense vectors.
-        items: the searchable items.
-        meanings: dense vectors that are known, by text; the embedder makes the others.
+    `meanings` has known dense vectors by text; the embedder makes the others.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.

@@ -62,12 +62,7 @@ def build_corrections(
 ) -> Corrections:
     """Return the events that make the corrections, and apply them to the facts of `standing`.
 
-    Args:
-        owner: the user.
-        standing: the state of the user's log.
-        redecided: the facts that the other settings would keep.
-        limits: the tenant's limits of facts.
-        now: the current time by the clock of the log; facts that expire at or before it are not restored.
+    Facts that expire at `now`, a time of the log, or earlier, are not restored.
     """
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 

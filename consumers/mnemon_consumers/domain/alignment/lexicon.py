@@ -92,8 +92,7 @@ class Entry:
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
         """Return whether this phrase matches the first words of a text.
 
-        Args:
-            words: the words of the text, each as the set of its forms.
+        Each word is the set of its forms.
         """
         if len(words) < len(self.words):
             return False
@@ -132,8 +131,7 @@ class Lexicon:
     def find_entries(self, words: Sequence[frozenset[str]]) -> list[Entry]:
         """Return the entries that match the first words of a text, the longest first.
 
-        Args:
-            words: the words of the text, each as the set of its forms.
+        Each word is the set of its forms.
         """
         if self.longer.keys().isdisjoint(words[0]):
             return list(find_word_entries(words[0]))

@@ -67,12 +67,7 @@ class QueryMatches:
 
 
 def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
-    """Choose the fact that a query names.
-
-    Args:
-        query: words that are to name one fact.
-        facts: id and text of each fact.
-    """
+    """Choose the fact that a query names, of facts that are given as id and text."""
     asked = parse_words(query[:LONGEST])
     known = {fact_id: parse_words(text) for fact_id, text in facts}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]

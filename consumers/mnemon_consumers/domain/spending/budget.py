@@ -83,10 +83,7 @@ class Budgets:
         they had been answered, with the longest answer. Each object logs at most once a day that a tenant has
         spent its budget.
 
-        Args:
-            tenant: the tenant that asks.
-            is_reserved: whether the call is reserved already; then only the amount spent is compared with the
-                limit.
+        If the call is reserved already, only the amount spent is compared with the limit.
 
         Raises:
             DatabaseUnavailable: the tenant has a limit, and the amount spent cannot be read.

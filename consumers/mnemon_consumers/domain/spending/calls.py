@@ -33,15 +33,7 @@ def build_call_event(
 
     The event has the lowest version that allows the purpose, so that an older `persist` can read the event.
 
-    Args:
-        owner: the user whose messages were read.
-        usage: the tokens that the provider counted.
-        provider: the provider of the model.
-        model: the provider's name of the model.
-        purpose: the purpose of the call.
-        batch_id: the batch of which the call was a line; None for a single call.
-        spending: the prices of the user's tenant.
-        event_id: the id of the event; of several events with one id, one counts.
+    Of several events with one `event_id`, one counts. `batch_id` is None for a single call.
     """
     version, contract = (2, ModelCalledV2) if purpose == "chat" else (1, ModelCalledV1)
     event = contract.create_strict(

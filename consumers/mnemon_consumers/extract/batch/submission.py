@@ -69,15 +69,7 @@ class _AskedWindow(NamedTuple):
 
 
 class BatchSubmitter:
-    """Submits batches.
-
-    Args:
-        database: the database of the windows and batches.
-        settings: settings of all tenants.
-        circuit_breaker: circuit breaker of the models.
-        budgets: the budgets of the tenants.
-        delivery_time: time during which an earlier request may still reach the provider.
-    """
+    """Submits batches. For `delivery_time`, an earlier request may still reach the provider."""
 
     def __init__(
         self,

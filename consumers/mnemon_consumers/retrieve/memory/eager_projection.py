@@ -24,10 +24,6 @@ class EagerProjection:
         On return the server has the notice for the other processes. The other processes get the notice before
         any later request, because a server delivers the messages of a connection in order.
 
-        Args:
-            owner: the user that the event is about.
-            position: the log position of the event.
-
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Other processes may
                 still show the former state.

@@ -28,9 +28,7 @@ class UserTail(NamedTuple):
 class LogFollower:
     """Follows the applied positions of `persist` and `index`, and the changes of users.
 
-    Args:
-        settings: settings of all tenants, which limit the wait for a position.
-        users: maximum number of users whose newest change is remembered.
+    The newest changes of at most `users` users are remembered. The settings limit the wait for a position.
     """
 
     def __init__(self, settings: LiveSettings, users: int) -> None:

@@ -38,10 +38,7 @@ class Memory:
 
     The methods `find_cached_*` read only the cache.
 
-    Args:
-        database: the database of the projections.
-        settings: settings of all tenants.
-        users: maximum number of users whose parts are cached.
+    Parts of at most `users` users are cached.
 
     Attributes:
         count_cache: counts of messages from earlier requests.

@@ -51,10 +51,7 @@ class SnapshotResolver:
     ) -> AsyncIterator[View]:
         """Yield a user's memory as it was at a former moment.
 
-        Args:
-            owner: the user.
-            moment: a log position, or a time, which includes every event that the log stored before it.
-            min_seq: log position that the memory has to reflect.
+        If `moment` is a time, the memory has every event that the log stored before it.
 
         Raises:
             InvalidBody: the moment is in the future, not in the log, or before `min_seq`.

@@ -22,10 +22,7 @@ def list_rejected_events(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]
 def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
     """Return the outcome of an event: applied, rejected or waiting.
 
-    Args:
-        seq: log position of the event.
-        letters: dead letters of the user's rejected events.
-        applied: the log position up to which every event is handled.
+    Every event up to the position `applied` is handled; `letters` are of the user's rejected events.
     """
     for letter in letters:
         if (letter.stream, letter.sequence) == (LOG, seq):

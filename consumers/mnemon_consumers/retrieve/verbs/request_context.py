@@ -57,12 +57,7 @@ def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
 
 
 def report_unconfirmed_addition(kind: str, identifier: str) -> AbstractContextManager[None]:
-    """Return `report_unconfirmed_change` for an item whose id is new with each request.
-
-    Args:
-        kind: the kind of the item, such as `task`.
-        identifier: the id of the item.
-    """
+    """Return `report_unconfirmed_change` for an item, such as a `task`, whose id is new with each request."""
     return report_unconfirmed_change(
         f"the addition of the {kind} {identifier!r}",
         f"list the {kind}s first, or repeat the request with this `{kind}_id`, because without it the "

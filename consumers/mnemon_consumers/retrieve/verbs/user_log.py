@@ -32,10 +32,7 @@ class UserLog:
     async def publish_event(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Append an event to the log; return its position.
 
-        Args:
-            address: address of the request.
-            event: the event.
-            event_id: its id, unique among the events of all users; None creates an id.
+        `event_id` is unique among the events of all users; None creates one.
 
         Raises:
             InvalidBody: the event is too large.

@@ -28,11 +28,6 @@ class DeadLimit:
     """Limit on the dead letters of a consumer within a minute, counted in this process.
 
     Beyond the limit, a message is retried instead, so that it stays in its stream.
-
-    Args:
-        stream: the consumer's stream.
-        consumer: the consumer's name on the server.
-        letters: maximum number of dead letters within `WINDOW` seconds.
     """
 
     def __init__(self, stream: str, consumer: str, letters: int) -> None:

@@ -143,11 +143,7 @@ async def read_newest_letters(
 
     The function reads the stream from its end, in growing ranges, until it has enough letters.
 
-    Args:
-        connection: connection to the server.
-        letter_filter: the filter.
-        before: id of a letter; only older letters are returned. None takes all letters.
-        most: maximum number of letters.
+    With `before`, only letters with lower ids count.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

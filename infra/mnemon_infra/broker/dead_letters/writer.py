@@ -27,14 +27,8 @@ async def store_letter(
 ) -> None:
     """Store a letter. Storing the same letter again within the stream's duplicate window has no effect.
 
-    Args:
-        connection: connection to the server.
-        consumer: the consumer that stores the letter.
-        subject: subject of the event that reports the failure in the log.
-        dead: the reason and the error.
-        letter: the fields of the body; if the body is too large for the server, its longest text is cut.
-        letter_id: identity of the letter.
-        model: provider and model that were asked; None leaves them out of the letter.
+    `subject` is that of the event that reports the failure in the log. If the body is too large for the
+    server, its longest text is cut.
 
     Raises:
         nats.errors.Error: it is unknown whether the letter is stored.

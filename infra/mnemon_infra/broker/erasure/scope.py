@@ -168,9 +168,7 @@ class ErasedConversation:
     def removes_message(self, conversation: str | None, seq: int) -> bool:
         """Return whether a message is removed.
 
-        Args:
-            conversation: the conversation of the message; None for the one that was current at the position.
-            seq: the position of the message.
+        `conversation` is None for the one that was current at the position.
         """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)

@@ -24,10 +24,7 @@ async def raise_last_position(connection: Client, above: int, progress: Callable
     If the process is killed, repeat the call: the second call also removes the fillers that the first one
     left, and the subject of fillers from the log's configuration.
 
-    Args:
-        connection: connection of an operator.
-        above: the position to reach.
-        progress: called after every `PURGED_AT_ONCE` fillers, with the position reached so far and `above`.
+    `progress` is called after every `PURGED_AT_ONCE` fillers, with the position reached so far and `above`.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses.

@@ -270,12 +270,8 @@ class ExactWriter:
 
 
 async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: int | None = None) -> int:
-    """Store an atomic batch; return the position of its last message.
-
-    Args:
-        connection: connection of an operator.
-        batch: at most `BATCH` messages.
-        last: last position that the log must have; None for any.
+    """Store an atomic batch of at most `BATCH` messages, if `last` is None or the last position of the log.
+    Return the position of its last message.
 
     Raises:
         nats.js.errors.APIError: the server refuses the batch.

@@ -112,10 +112,8 @@ def build_consumer_config(durable: DurableConsumer) -> ConsumerConfig:
 async def provision(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
     """Create the streams, consumers and buckets that are absent, and update those that differ.
 
-    Args:
-        connection: connection to any server of the cluster.
-        replicas: number of servers that keep a copy of each stream and bucket; a consumer has as many as its
-            stream. None keeps the existing number, and creates absent objects with one copy.
+    Each stream and bucket has `replicas` copies, and a consumer as many as its stream. None keeps the
+    existing number, and creates absent objects with one copy.
 
     Raises:
         TooFewServers: there are fewer servers than copies.

@@ -52,12 +52,7 @@ async def load_tenant_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of users in one of the `COMPARED_TABLES`, each as a JSON object.
 
-    Args:
-        connection: connection to the database.
-        tenant: the tenant.
-        users: the users.
-        table: name of the table.
-        up_to: only events up to this log position count.
+    Only events up to the log position `up_to` count.
     """
     statement = SQL(
         "SELECT to_jsonb(found) FROM {} AS found WHERE tenant = %s AND user_id = ANY(%s) AND seq <= %s"

@@ -168,10 +168,7 @@ async def lock_for_writing(
     An eraser waits until all writers have finished, and writers wait until the eraser has finished. Otherwise
     a writer that began earlier could write rows below an erasure that the writer does not see.
 
-    Args:
-        connection: connection in a transaction that writes events.
-        erased: rows of the events that erase users.
-        others: True if the transaction also applies erasures of conversations.
+    `others` tells whether the transaction also applies erasures of conversations.
     """
     await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:

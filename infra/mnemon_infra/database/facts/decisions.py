@@ -107,9 +107,7 @@ async def find_undecided_proposals(
 async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
     """Count decisions by outcome, and list the positions of surplus decisions.
 
-    Args:
-        database: the live generation.
-        up_to: the last log position that counts.
+    Only events up to the log position `up_to` count.
 
     Returns:
         The number of decisions by event name, and the position of the last decision on each proposal that has

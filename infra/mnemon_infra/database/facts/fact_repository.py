@@ -180,9 +180,7 @@ async def list_fact_owners(connection: Connection, after: Owner | None) -> list[
 
     A user whose facts have all ended is included.
 
-    Args:
-        connection: connection to the generation.
-        after: the last owner of the page before; None starts with the first user.
+    `after` is the last owner of the page before; None starts with the first user.
     """
     cursor = await connection.execute(
         "SELECT DISTINCT tenant, user_id FROM memory_events"

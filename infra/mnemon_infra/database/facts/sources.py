@@ -28,12 +28,7 @@ async def find_events_from_conversation(
     A fact is left out if it has another source too, was confirmed in another conversation, was saved by a
     tool or imported, or was changed by the verb `update`.
 
-    Args:
-        connection: connection to NATS.
-        owner: the user.
-        conversation: id of the conversation.
-        below: only events below this log position count.
-        seqs: log positions of the conversation's messages.
+    `seqs` are the log positions of the conversation's messages. Only events below the position `below` count.
 
     Returns:
         The positions of all events of these facts, of these proposals, and of their rejections.

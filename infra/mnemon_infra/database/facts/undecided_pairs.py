@@ -109,10 +109,7 @@ async def load_pair_records(
 ) -> dict[Owner, PairRecord]:
     """Load the undecided pairs of users; a user with neither undecided pairs nor merges has no record.
 
-    Args:
-        connection: connection to the generation.
-        owners: the users.
-        batch_id: the batch to be submitted; pairs that only this batch has recorded do not count as asked.
+    Pairs that only the batch `batch_id`, which is to be submitted, has recorded do not count as asked.
     """
     each = list(dict.fromkeys(owners))
     opened = await _OPENED.fetch_each(connection, [bind_owner(*one) for one in each])

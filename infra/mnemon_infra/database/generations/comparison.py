@@ -53,13 +53,8 @@ async def compare_page(
 ) -> ComparedRows:
     """Compare the next page of a table.
 
-    Args:
-        connection: connection to the database of both generations.
-        table: one of the projections.
-        live: the schema of one generation.
-        rebuilt: the schema of the other generation.
-        after: the page begins after this key; None begins with the first row.
-        up_to: only events up to this log position are compared.
+    The page begins after the key `after`, or with the first row. Events above the log position `up_to` are
+    left out.
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))

@@ -55,13 +55,8 @@ class ProgressRecord:
     async def create(
         self, connection: Connection, schema: str, *values: int | None, owners: Collection[Owner] = ()
     ) -> None:
-        """Create the record.
-
-        Args:
-            connection: connection in a transaction.
-            schema: the schema of the generation.
-            values: the applied position and the values of the further columns.
-            owners: the users who are to be swept.
+        """Create the record, with the applied position, the values of the further columns, and the users to
+        sweep.
         """
         await self._execute(connection, schema, "CREATE TABLE {replay} (reached bigint NOT NULL{further})")
         keys: LiteralString = "(tenant text, user_id text, PRIMARY KEY (tenant, user_id))"

@@ -66,11 +66,8 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 async def swap_schemas(connection: Connection, live: str, to: str, applied: int) -> None:
     """Make a generation the live one; the generation that is live now becomes the former one.
 
-    Args:
-        connection: the connection that `lock_out_writers` yields.
-        live: the schema name that all processes use.
-        to: the schema of the generation that becomes live.
-        applied: the applied position of the generation that is live now.
+    The connection is that of `lock_out_writers`. `applied` is the applied position of the generation that is
+    live now.
     """
     former = name_generation(live, "former")
     for table in WORK_TABLES:

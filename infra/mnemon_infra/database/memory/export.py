@@ -185,10 +185,7 @@ _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2
 async def list_owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
     """Return the next page of users with rows that an export reads, sorted by owner.
 
-    Args:
-        connection: connection to the generation.
-        after: the last owner of the page before; None starts with the first user.
-        tenant: restricts the list to one tenant; None lists all tenants.
+    `after` is the last owner of the page before. Without a tenant, all tenants are listed.
     """
     begins, user = after or ("", "")
     wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}

@@ -76,13 +76,7 @@ _SOURCES: Final = {
 async def find_indexable_events(
     database: Database, collection: Collection, keys: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
-    """Return the events that have searchable rows, each with its log position.
-
-    Args:
-        database: the generation to read.
-        collection: the collection that the events belong to.
-        keys: owners, each with an event id.
-    """
+    """Return the events that have searchable rows, each with its log position."""
     rows = [
         {"tenant": tenant, "user_id": user, "event_id": event}
         for (tenant, user), event in keys

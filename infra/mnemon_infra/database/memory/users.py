@@ -118,12 +118,7 @@ async def list_tenants(connection: Connection, most: int) -> list[str]:
 async def list_users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
     """Return the users of a tenant whose id has a prefix, sorted by id.
 
-    Args:
-        connection: connection to the generation.
-        tenant: the tenant.
-        begins: the prefix.
-        after: the last user of the page before; "" starts with the first user.
-        most: maximum number of users.
+    `after` is the last user of the page before; "" starts with the first user.
     """
     wanted = {"tenant": tenant, "begins": begins, "after": after, "most": most}
     cursor = await connection.execute(_USERS, wanted)

@@ -120,11 +120,7 @@ async def lock_windows_of_users(
 
     Windows that another transaction has locked are left out.
 
-    Args:
-        connection: connection in a transaction, which holds the locks until it ends.
-        users: each user with True for all windows, or False for only the windows that are marked online.
-        now: the current time; a window counts if it is due at this time or earlier.
-        at_most: maximum number of windows of each user.
+    Each user comes with True for all windows, or False for only the windows that are marked online.
     """
     wanted = [
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
@@ -141,11 +137,7 @@ async def list_online_users(
 
     Windows that another transaction has locked are left out. The locks last until the end of the transaction.
 
-    Args:
-        connection: connection in a transaction.
-        tenants: each tenant with True for all windows, or False for only the windows that are marked online.
-        now: the current time; a window counts if it is due at this time or earlier.
-        at_most: maximum number of windows of each tenant.
+    Each tenant comes with True for all windows, or False for only the windows that are marked online.
     """
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants

@@ -150,10 +150,8 @@ def _list_word_starts(text: str) -> frozenset[str]:
 def has_word(text: str, beginnings: frozenset[str]) -> bool:
     """Return whether a word of a text begins like one of a set of words; cheaper than a pattern search.
 
-    Args:
-        text: the text.
-        beginnings: the first four letters of each word, see `list_beginnings`. A
-            shorter word has to match as a whole.
+    `beginnings` has the first four letters of each word, see `list_beginnings`. A shorter word has to match
+    as a whole.
     """
     return not beginnings.isdisjoint(_list_word_starts(text))
 

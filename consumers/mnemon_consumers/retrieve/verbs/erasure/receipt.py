@@ -97,11 +97,7 @@ async def find_unfinished_stores(
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
-    Args:
-        connection: connection to the broker.
-        registered: the event of the erasure, and the register.
-        position: log position of the erasure.
-        is_settled: whether the row of the erasure is settled; None if there is no row yet.
+    `is_settled` is None if the erasure has no row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -39,10 +39,7 @@ def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> Fa
     A page begins after a place in this order, not after a fact, so that the last fact of the previous page
     may change meanwhile.
 
-    Args:
-        facts: all facts, in any order.
-        limit: maximum number of facts of the page.
-        after: `next` of the previous page; None for the first page.
+    `after` is the `next` of the previous page; None for the first page.
 
     Raises:
         InvalidBody: `after` is not the `next` of a page.
