@@ -26,10 +26,7 @@ def spell_command(command: str) -> str:
 def format_count(count: int, noun: str, verb: str = "") -> str:
     """Format a count with a noun and a verb: `1 event is`, `2,000 events are`.
 
-    Args:
-        count: the count.
-        noun: the noun in singular; its plural is formed with an s.
-        verb: `is` or `was`; empty for none.
+    The plural of the noun is formed with an s.
     """
     said = verb if count == 1 else _PLURAL_VERBS[verb]
     return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()

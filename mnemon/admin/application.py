@@ -60,10 +60,7 @@ _MAX_FORM_BYTES = 2_000_000
 def create_application(parts: ServerConnections, access: Access, names: Collection[str] = ()) -> Starlette:
     """Return the application of the admin page.
 
-    Args:
-        parts: connections to the servers that the pages show.
-        access: checks tokens, links and sessions.
-        names: host names by which browsers reach the page, besides IP addresses and `localhost`.
+    `names` are host names by which browsers reach the page, besides IP addresses and `localhost`.
     """
 
     @asynccontextmanager

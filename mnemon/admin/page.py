@@ -102,12 +102,7 @@ Handler = Callable[[Visit], Coroutine[Any, Any, Response]]
 
 
 class PageSection:
-    """The pages of one section.
-
-    Args:
-        title: title in the navigation.
-        home: path of the first page.
-    """
+    """The pages of one section; the navigation shows its title and links to its first page, `home`."""
 
     def __init__(self, title: str, home: str) -> None:
         self.title = title

@@ -63,10 +63,8 @@ class DemoProgress(Protocol):
 async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
     """Run the demo and return its report; also after an error, stop the servers and remove the folder.
 
-    Args:
-        watcher: receives the progress.
-        model: model of the OpenAI-compatible server that the environment names, else of OpenAI; None uses
-            rules.
+    `model` is one of the OpenAI-compatible server that the environment names, else of OpenAI; None uses
+    rules.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.

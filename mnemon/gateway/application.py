@@ -36,11 +36,7 @@ def create_application(
 ) -> FastAPI:
     """Return the application.
 
-    Args:
-        connection: connection to NATS, which the caller closes.
-        keys: the API keys that the gateway accepts.
-        deployment: the providers to which the proxy passes requests, and how long it waits for memory.
-        origins: origins of web pages whose scripts may use the gateway (CORS); none by default.
+    The caller closes the connection. Scripts of web pages at `origins` may use the gateway (CORS).
     """
     callers, memory = Callers(keys), MemoryAccess(connection)
     endpoint = McpEndpoint(callers, memory)

@@ -60,9 +60,7 @@ class Caller(NamedTuple):
     def require_permission(self, scope: Scope, user: str | None = None) -> None:
         """Check that the key permits a request.
 
-        Args:
-            scope: permission that the request needs.
-            user: the user whose memory the request concerns; None for all users of the tenant.
+        Without a user, the request concerns all users of the tenant.
 
         Raises:
             Problem: the key does not permit the request.
@@ -78,11 +76,7 @@ class Caller(NamedTuple):
 
 
 class Callers:
-    """Checks the keys of requests, and counts the open requests of each tenant.
-
-    Args:
-        keys: the keys of the deployment.
-    """
+    """Checks the keys of requests, and counts the open requests of each tenant."""
 
     def __init__(self, keys: ApiKeys) -> None:
         self._keys = keys
@@ -148,8 +142,7 @@ class Callers:
     def open_request(self, tenant: str | None) -> None:
         """Count a request of a tenant as open.
 
-        Args:
-            tenant: the tenant; None if the key could not be checked.
+        The tenant is None if the key could not be checked.
 
         Raises:
             Problem: the process or the tenant has too many open requests.

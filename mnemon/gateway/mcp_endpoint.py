@@ -23,12 +23,7 @@ METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"
 
 
 class McpEndpoint:
-    """Checks the key of a request, and passes the request to the application of the MCP library.
-
-    Args:
-        callers: checks the keys.
-        memory: access to the memory of all tenants.
-    """
+    """Checks the key of a request, and passes the request to the application of the MCP library."""
 
     def __init__(self, callers: Callers, memory: MemoryAccess) -> None:
         self._memory = memory

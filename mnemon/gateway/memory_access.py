@@ -14,10 +14,8 @@ _TENANTS = 4096
 
 
 class MemoryAccess:
-    """Publishers, questioners (senders of requests) and clients of all tenants, over one connection.
-
-    Args:
-        connection: an open connection, which the caller closes.
+    """Publishers, questioners (senders of requests) and clients of all tenants, over one connection, which
+    the caller closes.
     """
 
     def __init__(self, connection: Client) -> None:

@@ -29,9 +29,7 @@ class RedriveAssessment:
 def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
     """Decide whether the redrive of a letter can succeed.
 
-    Args:
-        letter: the dead letter.
-        original: the event that the letter is about; None if the log does not have it.
+    The original is None if the log does not have the event.
     """
     match letter.kind:
         case "answer" if letter.is_given_up:

@@ -59,10 +59,7 @@ def draw_chart(
 ) -> Chart:
     """Return a chart with a bar for each day.
 
-    Args:
-        days: the days, in order of time.
-        values: values by day (ISO 8601) and series.
-        format_value: function that formats a value.
+    The values are by day (ISO 8601) and series.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():

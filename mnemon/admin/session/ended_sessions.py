@@ -10,8 +10,7 @@ from mnemon_infra.process.data_folder import replace_file
 class EndedSessions:
     """Sessions that were ended before they expired, kept until they would have expired.
 
-    Args:
-        path: a file that keeps the sessions across restarts; None keeps the sessions in this process only.
+    The file at `path` keeps the sessions across restarts; None keeps them in this process only.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -27,9 +26,7 @@ class EndedSessions:
     def add(self, id_: str, until: float) -> None:
         """Record the end of a session.
 
-        Args:
-            id_: the session's id.
-            until: time after which the session would have expired, in seconds since the epoch.
+        `until` is the time after which it would have expired, in seconds since the epoch.
 
         Raises:
             OSError: the file cannot be written; the session is over only as long as this process runs.

@@ -39,10 +39,6 @@ class RequestGuard:
 
     The guard detects a site whose name resolves to this machine (DNS rebinding): it accepts only IP
     addresses, `localhost` and `names` in the header `Host`.
-
-    Args:
-        application: the guarded application.
-        names: host names by which browsers reach the page, such as the name of a proxy.
     """
 
     def __init__(self, application: ASGIApp, names: Collection[str] = ()) -> None:

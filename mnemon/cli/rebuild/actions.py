@@ -28,9 +28,7 @@ _LONGEST_VALUE = 60
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
     """Return the result of a verification as JSON values.
 
-    Args:
-        verdict: the result.
-        kept: schema of the rebuilt generation; None if it was dropped.
+    `kept` is the schema of the rebuilt generation; None if it was dropped.
     """
     return {
         "position": verdict.position,

@@ -39,11 +39,7 @@ async def redecide(
     End the command if a setting is invalid, if the settings name no embedding model, or if other programs
     keep changing the settings.
 
-    Args:
-        data: the folder of a stack; None for the configured servers.
-        assignments: settings of `dedupe` to change, as NAME=VALUE; `CURRENT` changes none.
-        is_confirmed: whether to make the changes without asking.
-        as_json: print one JSON value instead of a table.
+    The assignments are settings of `dedupe`, as NAME=VALUE; `CURRENT` changes none.
     """
     from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision

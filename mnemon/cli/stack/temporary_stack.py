@@ -34,10 +34,7 @@ async def open_servers(
 
     End the command if the folder cannot be used, or if the stack does not start.
 
-    Args:
-        data: the folder; None takes the server in MNEMON_NATS_URL, or `DEFAULT_DATA` if it is not set.
-        show_note: function that shows a message.
-        show_spinner: function that shows a spinner while the stack starts.
+    Without a folder, take the server in MNEMON_NATS_URL, or `DEFAULT_DATA` if it is not set.
     """
     from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints

@@ -36,9 +36,7 @@ class PlacedContext(NamedTuple):
 def split_context(reply: ContextReplyV1, history: Iterable[str]) -> PlacedContext:
     """Split a context in the format `xml` into its two parts.
 
-    Args:
-        reply: the context.
-        history: texts of the messages that the client sends; the context does not repeat them.
+    The context does not repeat `history`, the texts of the messages that the client sends.
     """
     stable: list[str] = []
     found: list[str] = []

@@ -47,11 +47,7 @@ class Thread(NamedTuple):
 
 
 class ConversationRecorder:
-    """Publishes messages in background tasks, which continue when the client disconnects.
-
-    Args:
-        memory: access to the broker.
-    """
+    """Publishes messages in background tasks, which continue when the client disconnects."""
 
     def __init__(self, memory: MemoryAccess) -> None:
         self._memory = memory

@@ -26,11 +26,7 @@ client with shorter timeouts disconnects, which ends the request."""
 
 
 class AnswerReader:
-    """Reads the answer from the bytes of a response.
-
-    Args:
-        wire_format: the format of the response.
-    """
+    """Reads the answer from the bytes of a response."""
 
     def __init__(self, wire_format: WireFormat) -> None:
         self._format = wire_format

@@ -60,11 +60,7 @@ class ClientKeys(NamedTuple):
 class Proxy:
     """State of the proxy in a process.
 
-    Args:
-        callers: checks keys.
-        memory: access to the broker.
-        upstreams: the providers.
-        memory_seconds: maximum seconds for the check of a key, and again for the context.
+    The check of a key takes at most `memory_seconds`, and so does the context.
     """
 
     def __init__(

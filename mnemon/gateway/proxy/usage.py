@@ -27,11 +27,7 @@ PAUSE = 1.0
 
 
 class UsageRecorder:
-    """Publishes an event `model.called` for each answer.
-
-    Args:
-        connection: an open connection to NATS.
-    """
+    """Publishes an event `model.called` for each answer."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection

@@ -37,11 +37,7 @@ async def examine_summaries(
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
     """Compare the removed and the kept content of all users with watermarks, endings and erasures.
 
-    Args:
-        connection: connection to the broker.
-        database: the database with the projections.
-        up_to: last log position to examine; later events may not be handled yet.
-        faults: receives the faults.
+    Events after the log position `up_to` may not be handled yet.
 
     Returns:
         The number of events that wait for a sweep.

@@ -45,12 +45,8 @@ async def run_audit(
 ) -> Audit:
     """Account for every event that `persist` has handled by now.
 
-    Args:
-        connection: connection to the broker.
-        database: the database with the projections.
-        sample: users whose content is compared; the existence of rows is checked for all users.
-        progress: receives the progress.
-        pages: the points in use; None to leave out the comparison of points.
+    The content of the users in `sample` is compared; the existence of rows is checked for all users. Without
+    `pages`, points are not compared.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

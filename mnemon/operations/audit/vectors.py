@@ -37,12 +37,8 @@ class _ExpectedPoint(NamedTuple):
 class VectorAudit:
     """Compares points with rows.
 
-    Args:
-        connection: connection to the broker.
-        database: the database with the rows.
-        pages: the points in use.
-        dead: log positions of events with a dead letter of `persist`; such a message may still have a point.
-        faults: receives the faults.
+    `dead` are the log positions of events with a dead letter of `persist`; such a message may still have a
+    point.
     """
 
     def __init__(

@@ -112,11 +112,7 @@ class Manifest(BaseModel):
 
     @classmethod
     def parse(cls, body: bytes, location: str) -> "Manifest":
-        """Parse a manifest.
-
-        Args:
-            body: content of the file.
-            location: place of the backup, for messages.
+        """Parse a manifest; `location` is the place of the backup, for messages.
 
         Raises:
             BackupUnusable: the manifest is damaged, or has a newer format.

@@ -53,9 +53,7 @@ class BackupRepository:
     async def write_file(self, name: str, body: bytes) -> StoredFile:
         """Encrypt and write a file; return its entry for the manifest.
 
-        Args:
-            name: name of the file, without the suffix of encrypted files.
-            body: plain content.
+        `name` lacks the suffix of encrypted files.
 
         Raises:
             StoreUnavailable: the store cannot be written.

@@ -79,13 +79,8 @@ async def write_memories(
 
     A user who is erased before their memory is read has no lines.
 
-    Args:
-        database: the database with the projections.
-        owners: the users.
-        generate: function that yields the lines of one user.
-        write_line: function that is called with each line.
-        counts: the counts, with the log position to export; updated in place.
-        progress: function that is called after each user and after every 1000 lines.
+    `counts` has the log position to export, and is updated in place. `progress` is called after each user and
+    after every 1000 lines.
     """
     async for owner in owners:
         before = counts.lines

@@ -48,12 +48,7 @@ def compare_files(
 
     Documents that were added to the collection in another way stay unchanged.
 
-    Args:
-        collection: the collection of the documents.
-        origin: the kind of folder.
-        digests: digests of the files to index, by path.
-        left_out: paths of files that exist and are not indexed now; their documents stay.
-        known: the documents of the collection.
+    `left_out` are the paths of files that exist and are not indexed now; their documents stay.
     """
     documents = {
         each.document_id: each

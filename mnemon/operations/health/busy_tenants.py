@@ -47,9 +47,7 @@ async def measure_event_rates(connection: Client) -> dict[str, float]:
 async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
     """Return the setting `rates.events_per_second` of each tenant whose bots exceed it.
 
-    Args:
-        connection: connection to the broker.
-        busy: events per second by tenant.
+    `busy` has the events per second of each tenant.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -62,9 +60,7 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
 def warn_of_busy_tenants(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
     """Yield a warning for each tenant in `bounds`.
 
-    Args:
-        busy: measured events per second, by tenant.
-        bounds: exceeded setting `rates.events_per_second`, by tenant.
+    `busy` has the measured events per second, `bounds` the exceeded setting `rates.events_per_second`.
     """
     for tenant, most in bounds.items():
         yield (

@@ -82,11 +82,7 @@ async def find_failing_models(
 
     A model that refuses is returned at once, any other failing model after `TOLERATED_SILENCE`.
 
-    Args:
-        connection: connection to the server.
-        tenants: the tenants with settings of their own or with pending work.
-        settings_of: function that returns the settings in force for a tenant.
-        default: the settings of all other tenants.
+    `tenants` have settings of their own or pending work; `default` are the settings of all others.
     """
     now = datetime.now(UTC)
     failing = parse_reports(await request_replies(connection, SUBJECT))

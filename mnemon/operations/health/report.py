@@ -167,9 +167,7 @@ class Health(_FrozenState):
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
     """Examine the servers of a deployment; a server that does not answer is part of the result.
 
-    Args:
-        deployment: the servers.
-        data: the folder of their data, if `mnemon up` runs them.
+    `data` is the folder of the servers, if `mnemon up` runs them.
     """
     broker, database = await asyncio.gather(_examine_broker(deployment), _examine_database(deployment))
     # Not at the same time: the import of qdrant-client would delay the other answers beyond their timeout.
@@ -208,10 +206,7 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
 def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
     """Describe a running stack whose folder has no addresses of servers, because not all servers answer.
 
-    Args:
-        data: the folder of the stack.
-        holder: the process that runs it, in words.
-        schema: the schema of the projections.
+    `holder` names the process that runs the stack.
     """
     folder, error = _examine_folder(data), f"the stack in {data} ({holder}) does not answer"
     server_logs = (

@@ -26,11 +26,6 @@ def get_backup_path(path: Path) -> Path:
 async def rewrite_files(connection: Client, database: Database, files: Mapping[Path, Owner]) -> None:
     """Replace each file with the memory of its user, and keep the old content as a backup.
 
-    Args:
-        connection: connection to the broker.
-        database: the database with the rows.
-        files: the files, each with its owner.
-
     Raises:
         NotProjected: `dedupe` has not decided on all proposals, or the rows are behind; no file is changed.
         DatabaseUnavailable, nats.errors.Error: a server does not answer; some files may be rewritten.

@@ -82,11 +82,7 @@ async def count_records(
     The counts of an import may differ: it compares the events with the log, and judges proposals by the
     policy of the tenant instead of the default policy.
 
-    Args:
-        records: the records.
-        tenant: the tenant of events without a tenant.
-        report: receives the counts.
-        progress: receives the report after every `BATCH` records.
+    `tenant` is that of events without a tenant. `progress` is called after every `BATCH` records.
 
     Returns:
         The report.
@@ -140,11 +136,7 @@ class RecordImporter:
 
     In a batch, chat events go first: other events name the log positions of messages.
 
-    Args:
-        connection: connection to the broker.
-        tenant: the tenant of events without a tenant.
-        report: receives the counts.
-        progress: receives the report after each batch.
+    `tenant` is that of events without a tenant. `progress` is called after each batch.
     """
 
     def __init__(

@@ -58,12 +58,6 @@ class Redecision:
     """Redecides the facts of all users by an edited copy of the general settings.
 
     A tenant's own settings override the edited ones, unless the two are invalid together.
-
-    Args:
-        connection: connection to the broker.
-        database: the database with the projections.
-        embedder: makes the vectors of facts.
-        edit: function that returns the edited copy of the general settings.
     """
 
     def __init__(
@@ -81,8 +75,7 @@ class Redecision:
     async def preview_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Return the corrections without making them.
 
-        Args:
-            progress: receives the number of users that are done, and the number of all users.
+        `progress` gets the number of users that are done, and the number of all users.
         """
         return await self._redecide_all(self._deciding.find_changes, progress)
 
@@ -91,8 +84,7 @@ class Redecision:
 
         After an interruption some users are done; another call completes the remaining users.
 
-        Args:
-            progress: receives the number of users that are done, and the number of all users.
+        `progress` gets the same numbers as in `preview_corrections`.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now; some

@@ -84,11 +84,7 @@ async def preview_verdicts(
 ) -> ReembedPreview:
     """Compare the live facts of every user with each other, by the vectors of both models.
 
-    Args:
-        place: the deployment and its connections.
-        live: the vectors in use.
-        rebuilt: the vectors of the new model, up to the end of the log.
-        preview: the preview, updated in place.
+    The preview is updated in place.
 
     Returns:
         The preview.

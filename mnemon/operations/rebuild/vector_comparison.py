@@ -45,11 +45,7 @@ async def compare_points(
 ) -> ComparedPoints:
     """Compare one page of a collection's points, live with rebuilt.
 
-    Args:
-        collection: the collection.
-        live: the points of the live generation.
-        rebuilt: the points of the rebuilt generation.
-        begin: the first id of the page; None begins at the first point.
+    `begin` is the first id of the page; None begins at the first point.
     """
     pages = await live.read_page(collection, begin, MOST), await rebuilt.read_page(collection, begin, MOST)
     # Compare only up to the last id that both pages cover.

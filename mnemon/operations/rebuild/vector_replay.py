@@ -37,14 +37,8 @@ class VectorReplay:
     def __init__(
         self, connection: Client, database: Database, schema: str, vector_index: VectorIndex, reached: int
     ) -> None:
-        """Create a replay.
-
-        Args:
-            connection: connection to the broker.
-            database: the database with the rows that belong to the vectors.
-            schema: the schema that keeps the progress of the vectors.
-            vector_index: the vectors, and the model that makes them.
-            reached: log position up to which the vectors are filled.
+        """Create a replay. The vectors are filled up to the log position `reached`; `schema` keeps their
+        progress.
         """
         self.index = vector_index
         self.reached = reached
@@ -55,9 +49,7 @@ class VectorReplay:
     async def replay_to(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
         """Index the log up to a position, and sweep the points of items that are gone by then.
 
-        Args:
-            position: last position to index; the rows must have reached it.
-            report: receives each position that is reached.
+        The rows must have reached the position.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does

@@ -16,9 +16,7 @@ def build_message(record: LogRecord) -> ExactMessage:
 def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMessage]:
     """Yield the events and fillers after a position, in log order, up to the last of the records.
 
-    Args:
-        records: events in log order; those that are written already are skipped.
-        last: position up to which the log is written already.
+    The log is written up to the position `last` already; records up to it are skipped.
     """
     for record in records:
         if record.seq <= last:

@@ -163,12 +163,8 @@ async def restore_log(
     Until the end, the log is marked as unfinished, and no process of mnemon serves such a log. A run with the
     same backup continues a run that was killed.
 
-    Args:
-        connection: connection of an operator.
-        backup: the backup.
-        erasures: erasures that happened after the backup.
-        replicas: number of servers that keep a copy of each stream.
-        progress: receives the progress.
+    The connection is that of an operator. `erasures` happened after the backup. Each stream has `replicas`
+    copies.
 
     Raises:
         BackupUnusable: a segment is missing or damaged; the message names it.

@@ -78,13 +78,7 @@ async def abandon_move(site: TenantSite, other: TenantSite | None, address: str 
 
 
 def _leads_to(address: str, residence: Residence, other_residence: Residence | None) -> bool:
-    """Return whether a move that has begun here leads to the deployment at an address.
-
-    Args:
-        address: the address of the other deployment.
-        residence: the tenant's residence in this deployment.
-        other_residence: the tenant's residence in the other deployment; None if the tenant has none there.
-    """
+    """Return whether a move that has begun here leads to the deployment at an address."""
     if other_residence is not None:
         return other_residence.move_id == residence.move_id
     # The target gets its residence while the source copies.
@@ -100,10 +94,6 @@ def _has_unfinished_revert(residence: Residence, other_residence: Residence | No
     """Return whether a revert from the other deployment back to this one has begun and has not ended.
 
     A revert has not ended either if a command was killed while it abandoned the revert.
-
-    Args:
-        residence: the tenant's residence in this deployment.
-        other_residence: the tenant's residence in the other deployment; None if the tenant has none there.
     """
     if other_residence is None or other_residence.move_id != residence.move_id:
         return False
@@ -119,9 +109,7 @@ def _has_unfinished_revert(residence: Residence, other_residence: Residence | No
 async def _has_abandoned_move(source: TenantSite, target: Residence) -> bool:
     """Return whether a move of the source was abandoned, perhaps by a command that was killed.
 
-    Args:
-        source: the tenant in the deployment where the move began.
-        target: the tenant's residence in the other deployment.
+    `target` is the residence in the other deployment.
     """
     if source.residence is not None and source.residence.state != "here":
         return False

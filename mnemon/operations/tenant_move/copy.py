@@ -106,10 +106,7 @@ class TenantCopy:
     ) -> int:
         """Copy the events that are not copied yet, up to a position of the source's log.
 
-        Args:
-            up_to: last position to copy.
-            progress: receives the progress.
-            is_withheld: returns True for an event that stays in the source's log alone.
+        An event that `is_withheld` stays in the source's log alone.
 
         Returns:
             The number of stored messages: copies of events, and placeholders for positions that an erasure

@@ -82,10 +82,8 @@ def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str)
 
     The header also has the original id, unless only the body has that id.
 
-    Args:
-        event: the event.
-        positions: positions of all events before it.
-        prefix: beginning of `Nats-Msg-Id`, by which the server recognises a copy of this move.
+    `positions` has all events before it. By `prefix`, the beginning of `Nats-Msg-Id`, the server recognises a
+    copy of this move.
     """
     delivery, headers = event.delivery, dict(event.message.headers or {})
     event_id = read_message_id(headers) or (None if _has_id(delivery.body) else f"{LOG}:{event.position}")

@@ -93,12 +93,7 @@ def parse_body_with_positions(body: bytes) -> Body | None:
 
 
 def list_positions(name: str, fields: Body) -> Iterator[int]:
-    """Yield the positions that an event names.
-
-    Args:
-        name: name of the event, such as `fact.saved`.
-        fields: its body.
-    """
+    """Yield the positions that the body of an event, such as `fact.saved`, names."""
     yield from _list_valid_positions(_get_mapping(fields, "lineage").get("sources"))
     ranges = [fields] if name in RANGES else []
     ranges += _list_mappings(fields.get("windows")) if name == "batch.intended" else []

@@ -545,10 +545,8 @@ class TenantMove:
 async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bool = False) -> None:
     """Confirm a move in both deployments: it can no longer be reverted.
 
-    Args:
-        source: the tenant in the deployment that it has left.
-        target: the tenant in the deployment where it lives.
-        is_dry_run: True only checks whether the move can be confirmed.
+    The tenant has left `source` for `target`. With `is_dry_run`, only check whether the move can be
+    confirmed.
 
     Raises:
         MoveRefused: the tenant has not moved between these deployments, or another command moves it.

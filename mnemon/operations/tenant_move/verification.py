@@ -91,13 +91,8 @@ async def compare_tenant_rows(
 ) -> RowComparison:
     """Compare the rows of users in both databases.
 
-    Args:
-        copy: the copied events and their positions.
-        source: the tenant in the deployment that it leaves.
-        target: the tenant in the deployment to which it moves.
-        users: the users to compare; None compares all users of the tenant.
-        up_to: only events up to this position of the source's log count.
-        progress: receives the number of compared users, and the number of all users to compare.
+    Without `users`, all users of the tenant are compared. Only events up to the position `up_to` of the
+    source's log count. `progress` gets the number of compared users, and that of all users to compare.
 
     Raises:
         DatabaseUnavailable: a database does not answer.
