@@ -29,7 +29,7 @@ from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import AskError
 from mnemon_infra.broker.admission import Admission, RequestLimits
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.service import AskService
+from mnemon_infra.broker.service import AskService, VerbHandler
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.watch import watch_row_swaps
@@ -63,18 +63,22 @@ class RetrieveConsumer:
         self._service = AskService(
             broker, SERVICE, version("mnemon"), Admission(self._find_request_limits), self._find_absence_error
         )
-        answers = {
-            **ContextVerb(memory, search if vector_index else None, snapshots, settings).handlers,
-            **ConversationVerbs(memory, snapshots, log).handlers,
-            **ProfileVerbs(memory, log).handlers,
-            **GetVerb(memory).handlers,
-            **FactVerbs(memory, query, settings, log, projection, database, vector_index).handlers,
-            **ForgetVerb(memory, query, log, projection, database, vector_index).handlers,
-            **SaveVerb(broker, memory, log).handlers,
-            **SearchVerb(memory, search, snapshots, settings).handlers,
-            **TaskVerb(memory, log).handlers,
-            **DocumentVerb(memory, log, settings).handlers,
-            **EraseVerb(broker, log, database, vector_index, register, settings).handlers,
+        conversation = ConversationVerbs(memory, snapshots, log)
+        facts = FactVerbs(memory, query, settings, log, projection, database, vector_index)
+        answers: dict[str, VerbHandler] = {
+            "context": ContextVerb(memory, search if vector_index else None, snapshots, settings).context,
+            "history": conversation.history,
+            "status": conversation.status,
+            "profile": ProfileVerbs(memory, log).profile,
+            "get": GetVerb(memory).get,
+            "read": facts.read,
+            "update": facts.update,
+            "forget": ForgetVerb(memory, query, log, projection, database, vector_index).forget,
+            "save": SaveVerb(broker, memory, log).save,
+            "search": SearchVerb(memory, search, snapshots, settings).search,
+            "tasks": TaskVerb(memory, log).tasks,
+            "document": DocumentVerb(memory, log, settings).document,
+            "erase": EraseVerb(broker, log, database, vector_index, register, settings).erase,
         }
         for verb, answer in answers.items():
             self._service.add_endpoint(verb, answer)

@@ -28,7 +28,6 @@ from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextV1, Reply
-from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
@@ -79,10 +78,6 @@ class ContextVerb:
         self._search = search
         self._snapshots = snapshots
         self._settings = settings
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"context": self.context}
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ContextV1.parse(body or b"{}")

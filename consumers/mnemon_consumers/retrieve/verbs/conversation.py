@@ -1,6 +1,6 @@
 """`history` and `status`: messages of a conversation, and counts."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
 from mnemon_consumers.retrieve import decide
@@ -14,7 +14,6 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
-from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.memory.user_memory import ConversationView
 
 
@@ -25,10 +24,6 @@ class ConversationVerbs:
         self._memory = memory
         self._snapshots = snapshots
         self._log = log
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         request = HistoryV1.parse(body or b"{}")

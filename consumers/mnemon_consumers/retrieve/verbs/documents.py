@@ -1,6 +1,6 @@
 """`document`: list, add and remove documents, which can be searched."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any
@@ -14,7 +14,7 @@ from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import DocumentInfo, DocumentReplyV1, DocumentV1
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -25,10 +25,6 @@ class DocumentVerb:
         self._memory = memory
         self._log = log
         self._settings = settings
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = DocumentV1.parse(body or b"{}")

@@ -1,6 +1,6 @@
 """`profile`: return or set the user's data."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
 from mnemon_consumers.retrieve.memory.memory import Memory
@@ -9,7 +9,6 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
-from mnemon_infra.broker.service import VerbHandler
 
 
 class ProfileVerbs:
@@ -18,10 +17,6 @@ class ProfileVerbs:
     def __init__(self, memory: Memory, log: UserLog) -> None:
         self._memory = memory
         self._log = log
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"profile": self.profile}
 
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = ProfileV1.parse(body or b"{}")

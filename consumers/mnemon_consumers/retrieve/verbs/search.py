@@ -1,6 +1,6 @@
 """`search`: return items that are relevant to a query."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -20,7 +20,6 @@ from mnemon_contracts.verbs.tools import (
     SearchV1,
     SearchV2,
 )
-from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.settings.store import LiveSettings
 
@@ -39,10 +38,6 @@ class SearchVerb:
         self._search = search
         self._snapshots = snapshots
         self._settings = settings
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SearchV1.parse(body).upcast() if address.version == 1 else SearchV2.parse(body)

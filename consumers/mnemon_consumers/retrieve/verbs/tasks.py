@@ -1,6 +1,6 @@
 """`tasks`: list and change the tasks of the user. No context includes tasks."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import nullcontext
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,7 @@ from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import Task, TasksReplyV1, TasksV1
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.memory.tasks import StoredTask
 
 
@@ -24,10 +24,6 @@ class TaskVerb:
     def __init__(self, memory: Memory, log: UserLog) -> None:
         self._memory = memory
         self._log = log
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"tasks": self.tasks}
 
     def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = TasksV1.parse(body or b"{}")

@@ -1,6 +1,6 @@
 """`erase`: remove a user or a conversation for good, with a receipt, or verify an erasure."""
 
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -28,7 +28,6 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.erasure.scope import ErasedUser, build_full_erasure
-from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_covered_rows,
@@ -61,10 +60,6 @@ class EraseVerb:
         self._vector_index = vector_index
         self._register = register
         self._settings = settings
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         return self._add_copy_warning(address, self._answer_request(address, body))

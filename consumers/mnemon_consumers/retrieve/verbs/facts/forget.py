@@ -1,6 +1,6 @@
 """`forget`: remove one fact, by its id or by a query that clearly means the fact."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -20,7 +20,6 @@ from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
-from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import hold_lock
@@ -46,10 +45,6 @@ class ForgetVerb:
         self._projection = projection
         self._database = database
         self._vector_index = vector_index
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"forget": self.forget}
 
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = ForgetV1.parse(body)

@@ -21,7 +21,7 @@ from mnemon_contracts.verbs.tools import (
     GetV2,
     SummaryText,
 )
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 
@@ -52,10 +52,6 @@ class GetVerb:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"get": self.get}
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = GetV1.parse(body) if address.version == 1 else GetV2.parse(body)

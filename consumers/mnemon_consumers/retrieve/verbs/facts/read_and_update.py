@@ -1,7 +1,7 @@
 """`read` and `update`: return and change the facts of a user."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -33,7 +33,7 @@ from mnemon_contracts.verbs.tools import (
     UpdateV1,
     UpdateV2,
 )
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.locks import hold_lock
@@ -66,10 +66,6 @@ class FactVerbs:
         self._projection = projection
         self._database = database
         self._vector_index = vector_index
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.parse(body or b"{}")

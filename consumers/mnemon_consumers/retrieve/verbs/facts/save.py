@@ -1,7 +1,7 @@
 """`save`: propose a fact and reply with the decision about it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -28,7 +28,7 @@ from mnemon_contracts.subjects import Address, InvalidSubject, build_thing_filte
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.service import Refusal, VerbHandler
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 
 DECISION_TIMEOUT: Final = 5.0
@@ -44,10 +44,6 @@ class SaveVerb:
         self._broker = broker
         self._memory = memory
         self._log = log
-
-    @property
-    def handlers(self) -> Mapping[str, VerbHandler]:
-        return {"save": self.save}
 
     def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SaveV1.parse(body)
