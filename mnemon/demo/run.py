@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol
+from typing import Final
 
 from nats.js import JetStreamContext
 
@@ -14,6 +14,7 @@ from mnemon.demo.derived_memory import MODEL_CONSUMERS, derive_memory
 from mnemon.demo.facts import collect_facts
 from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, DuplicateMessage, RemovedMessages
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
+from mnemon.demo.view import DemoScreen
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
@@ -47,20 +48,7 @@ class LogNotReached(Exception):
     """A consumer did not reach the end of the log in time."""
 
 
-class DemoProgress(Protocol):
-    """Receives the progress of the demo."""
-
-    def report_start(self, what: str, seconds: float) -> None:
-        """Report that servers or consumers answer, and the seconds that their start took."""
-
-    def report_published(self, events: int, of: int) -> None:
-        """Report the number of events that were sent, and the number of all events of the sample."""
-
-    def report_persisted(self, position: int, of: int) -> None:
-        """Report the number of persisted events; an event that was sent twice counts once."""
-
-
-async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
+async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
     """Run the demo and return its report; also after an error, stop the servers and remove the folder.
 
     `model` is one of the OpenAI-compatible server that the environment names, else of OpenAI; None uses
@@ -87,17 +75,17 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
                 )
                 stack = await ends.enter_async_context(run_stack(Path(folder), configured))
             url = str(stack.deployment.nats_url)
-            watcher.report_start(
+            screen.report_start(
                 ", ".join([*(server.title for server in stack.servers), f"vectors: {vectors.engine}"]),
                 report.seconds["servers"],
             )
             with _measure_seconds(report, "consumers"):
                 await ends.enter_async_context(run_consumers(FIRST_CONSUMERS, stack.deployment))
-            watcher.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
+            screen.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
             connection = await ends.enter_async_context(await connect(url, name="mnemon-demo"))
-            demo = _Demo(memory, connection.jetstream(), watcher, report)
+            demo = _Demo(memory, connection.jetstream(), screen, report)
             with _measure_seconds(report, "events"):
                 await demo.publish_sample(read_sample())
             with _measure_seconds(report, "index"):
@@ -115,11 +103,11 @@ class _Demo:
     """Publishes the sample, waits until it is persisted, and asks for its memory."""
 
     def __init__(
-        self, memory: MemoryClient, jetstream: JetStreamContext, watcher: DemoProgress, report: DemoReport
+        self, memory: MemoryClient, jetstream: JetStreamContext, screen: DemoScreen, report: DemoReport
     ) -> None:
         self._memory = memory
         self._jetstream = jetstream
-        self._watcher = watcher
+        self._screen = screen
         self._report = report
         self._position = AppliedPosition()
         self._last_seq = 0
@@ -132,7 +120,7 @@ class _Demo:
             for run in split_into_runs(lines):
                 self._last_seq = max(self._last_seq, await self._send_run(run))
                 self._report.published += len(run)
-                self._watcher.report_published(self._report.published, of=len(lines))
+                self._screen.report_published(self._report.published, of=len(lines))
             end = self._report.log_events = await read_log_end(self._jetstream)
             await self._wait_for_position(self._position, end, "persisted")
         finally:
@@ -170,7 +158,7 @@ class _Demo:
             reached = await self._position.wait_for(
                 self._jetstream, self._position.value + 1, timeout_seconds=0.1
             )
-            self._watcher.report_persisted(reached, of=expected)
+            self._screen.report_persisted(reached, of=expected)
 
     async def _send_run(self, run: Sequence[SampleLine]) -> int:
         """Publish messages, or one line of another kind; return a log position that includes the lines."""

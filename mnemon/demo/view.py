@@ -91,13 +91,16 @@ class DemoScreen:
         self._bars.stop()
 
     def report_start(self, what: str, seconds: float) -> None:
+        """Report that servers or consumers answer, and the seconds that their start took."""
         self._console.print(_render_step(what, seconds))
 
     def report_published(self, events: int, of: int) -> None:
+        """Report the number of events that were sent, and the number of all events of the sample."""
         self._bars.update(self._starting, visible=False)
         self._show_bar(self._published, events, of)
 
     def report_persisted(self, position: int, of: int) -> None:
+        """Report the number of persisted events; an event that was sent twice counts once."""
         self._show_bar(self._persisted, position, of)
 
     def _show_bar(self, bar: TaskID, completed: int, of: int) -> None:
