@@ -19,13 +19,10 @@ class FunctionTool:
     """A verb, or one action of a verb, as a function for models.
 
     Attributes:
-        name: name of the function.
         description: text for the model: effect and purpose of the function.
-        verb: verb of the request.
         arguments: fields of the request that the model sets.
         required: arguments that the model must set, besides the required fields of the contract.
         fixed: fields with a constant value.
-        changes: whether the call changes memory.
         adds: whether the call only adds to memory.
     """
 

@@ -30,7 +30,6 @@ class GenerationRow(NamedTuple):
     """A generation as the page shows it.
 
     Attributes:
-        listed: the generation.
         goal: log position to which the generation is being filled; None if the generation is complete.
         note: the state and the use of the generation, in words.
         points: number of its points; None if the generation is not live, or no Edge owner reports the number.

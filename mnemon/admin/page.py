@@ -51,12 +51,9 @@ class Visit:
     """A request with a valid session.
 
     Attributes:
-        request: the request.
-        session: the session of the browser.
         section: title of the section.
         query: fields of the query string: `/users?tenant=acme`.
         form: fields of the submitted form, each once; blanks at the ends are removed, except from ids.
-        connections: connections to the servers.
     """
 
     request: Request

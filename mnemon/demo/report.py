@@ -118,8 +118,6 @@ class DemoFacts:
     """Facts of the demo.
 
     Attributes:
-        proposed: all proposed facts.
-        forgotten: the fact that was forgotten.
         kept: the facts that are left, by user.
         searches: searches for facts and for messages.
         context: context of Иван, as XML.
@@ -167,7 +165,6 @@ class DerivedMemory:
     Attributes:
         model: the model that was asked; None if rules did the work.
         summaries: summaries by user, oldest first.
-        facts: new facts.
         decisions: number of decisions by outcome, such as `saved`.
         model_calls: calls of models, by purpose.
         seq: log position that includes all derived memory.

@@ -25,7 +25,6 @@ class SampleLine:
     """One event of the sample.
 
     Attributes:
-        user: the user of the event.
         conversation: the conversation; None means the user's current conversation.
         event: the event to publish; bytes for invalid data of a bot.
     """

@@ -19,7 +19,6 @@ class RedriveAssessment:
 
     Attributes:
         redrive: `now`; `after a fix` of the cause; or `never`.
-        reason: the reason, in words.
     """
 
     redrive: Literal["now", "after a fix", "never"]

@@ -44,7 +44,6 @@ class LikedFact(NamedTuple):
     Attributes:
         number: number of the line with the fact, else of the last numbered line before it; None if no line
             up to the fact has a number.
-        text: the fact.
     """
 
     number: int | None

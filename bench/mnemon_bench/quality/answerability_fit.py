@@ -82,12 +82,10 @@ class JudgedQuestion(NamedTuple):
     """A question with the features that tell whether the messages of a conversation answer it.
 
     Attributes:
-        data_set: name of the data set.
         owner: the user whose conversation the question is about.
         kind: `answered`: the searched conversation has the answer; `other_conversation`: another one has it;
             `adversarial`: no conversation has it.
         recall: share of the turns with the answer that are among the hits, 0 to 1.
-        has_hits: whether the search finds anything.
         features: features for the regressions; None if the search does not estimate answerability for the
             query.
     """

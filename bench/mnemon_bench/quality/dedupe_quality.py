@@ -52,7 +52,6 @@ class JudgedPair(NamedTuple):
     """A pair, and the decision on it.
 
     Attributes:
-        pair: the pair.
         outcome: relation that dedupe found, before any answer of a language model.
         says_newer: whether the newer text replaced the older text.
         is_merged: whether one fact is left, for an undecided pair after the answer of a language model.

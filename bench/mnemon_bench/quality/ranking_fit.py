@@ -50,8 +50,6 @@ class LabelledCandidates(NamedTuple):
     """A question with the features of its candidates.
 
     Attributes:
-        data_set: name of the data set.
-        user: the user whose conversation is searched.
         features: a row for each candidate, in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
         is_evidence: for each candidate, whether it contains the answer.

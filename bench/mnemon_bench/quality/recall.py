@@ -97,8 +97,6 @@ class LabelledConversations(NamedTuple):
     """Conversations, and the questions about them whose evidence names turns of the conversations.
 
     Attributes:
-        conversations: the conversations to import.
-        questions: the questions to ask.
         languages: categories of the questions in each language for which figures are computed separately.
         targets: minima and maxima of the figures.
     """

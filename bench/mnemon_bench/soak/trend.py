@@ -30,7 +30,6 @@ class Trend(NamedTuple):
     """Trend of a series.
 
     Attributes:
-        name: name of the series.
         level: median of the values after the warm-up.
         growth: growth from the end of the warm-up to the end of the run, by the slope of `find_trend`.
         bound: growth above which the series counts as growing.

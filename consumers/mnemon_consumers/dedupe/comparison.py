@@ -44,7 +44,6 @@ class Likeness:
 
     Attributes:
         model: the embedding model, such as `wordllama/l2_supercat_256`; None without an embedder.
-        thresholds: the thresholds of that model.
         words: cosine similarity of two English words; None if no static vectors are installed.
     """
 

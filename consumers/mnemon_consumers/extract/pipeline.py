@@ -36,9 +36,6 @@ class ExtractionPipeline:
     call.
 
     All methods may raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
-
-    Attributes:
-        circuit_breaker: circuit breaker of the models.
     """
 
     def __init__(

@@ -28,10 +28,8 @@ class WindowRequest:
     """Request about a window, with the window's current content.
 
     Attributes:
-        window: the window.
         messages: its messages that are worth reading and still visible, oldest first; empty after a clear.
         known: the user's facts that have not expired, most important first.
-        settings: settings of the tenant.
         pairs: undecided pairs that the request also asks about; `known` has the texts of their facts.
     """
 
@@ -72,7 +70,6 @@ class AskedPairs:
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.
-        pairs: the pairs, each with its user.
     """
 
     batch_id: str | None = None

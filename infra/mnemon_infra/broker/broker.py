@@ -66,7 +66,6 @@ class Broker:
     Attributes:
         connection: the connection to NATS, inside `connect`.
         stream_context: JetStream on this connection, inside `connect`.
-        durables: the durables that this broker reads.
         newest_received: the newest event of the log that arrived; None before the first.
 
     Raises:

@@ -104,10 +104,6 @@ class AskService:
     """The verb endpoints of one process. Add endpoints before the broker starts.
 
     Attributes:
-        broker: the connection.
-        name: name of the service.
-        version: version of the service.
-        admission: limits of requests.
         find_absence: returns the error for a tenant that this deployment does not serve; None for others.
     """
 

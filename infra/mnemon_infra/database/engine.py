@@ -265,7 +265,6 @@ class Database:
     """A pool of connections to one generation of the projections (one schema).
 
     Attributes:
-        schema: name of the schema.
         lock_slots: limits locks to half of the pool's connections. The holder of a lock occupies one
             connection and needs a second one for its work; if locks took all of them, no holder could finish.
 

@@ -39,8 +39,6 @@ class Fault(NamedTuple):
     Attributes:
         kind: the value of the label `fault` of the metric `mnemon_faults`. `mnemon status` alone reports
             `unread`.
-        problem: description of the fault.
-        next_step: action that ends the fault.
         consumer: the durable concerned; empty for a fault of the process or of a server.
     """
 

@@ -39,8 +39,6 @@ class Replay:
     """Replays the log into one generation, up to given positions.
 
     Attributes:
-        database: the generation.
-        schema: schema of the generation.
         reached: the position up to which the generation durably contains the log.
         events: number of events that this object has read; erased events leave positions without an event.
     """

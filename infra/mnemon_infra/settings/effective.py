@@ -17,9 +17,7 @@ class EffectiveSettings(NamedTuple):
     """Settings in force in general, or for one tenant.
 
     Attributes:
-        values: value of every setting.
         below: values without the tenant's own settings; without a tenant, the built-in defaults.
-        sources: source of every setting.
         problem: the reason why the tenant's own settings are ignored; None if they are not ignored.
     """
 

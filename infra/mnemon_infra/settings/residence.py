@@ -40,7 +40,6 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         state: the state, which says what works here.
-        move_id: id of the last move.
         peer: address of the other deployment's NATS servers, without a login.
         first: position of the first event that moved here; 0 if none did.
         last: position of the last event that moved here.

@@ -25,10 +25,6 @@ class SettingControl:
     """The control of a setting in the form.
 
     Attributes:
-        name: name of the setting.
-        description: description of the setting.
-        kind: kind of control.
-        options: values to choose from.
         may_be_empty: whether an empty field means `null`.
         attributes: HTML attributes with the step and the bounds of a number.
     """

@@ -35,8 +35,6 @@ class SettingRow:
     """A setting as the page shows it.
 
     Attributes:
-        control: the control of the setting.
-        text: text in the field.
         was: the value that the page showed, to detect a change.
         source: the level that sets the value.
         below: the value in force if the setting is unset.

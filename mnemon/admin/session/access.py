@@ -35,9 +35,6 @@ class Access:
         links: keys of links that log in once.
         used: function that is called with each used key.
         ended: sessions that were ended before they expired.
-
-    Attributes:
-        cookie: name of the session cookie.
     """
 
     def __init__(

@@ -138,10 +138,7 @@ class ExclusiveSite(NamedTuple):
     """The servers, locked against other rebuilds.
 
     Attributes:
-        place: the deployment and its connections.
         is_running: whether the servers ran before this command.
-        progress: shows the progress.
-        has_completed_swap: whether an interrupted swap was completed.
     """
 
     place: "Site"

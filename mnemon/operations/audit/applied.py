@@ -39,7 +39,6 @@ class LogAudit:
         faults: receives the faults.
 
     Attributes:
-        outcomes: outcomes of the events so far.
         matched: log positions that account for a stored row.
         summaries: summaries without content that are not examined yet.
     """

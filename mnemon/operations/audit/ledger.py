@@ -66,8 +66,6 @@ class AuditFault:
     """An event, row or point that is not accounted for.
 
     Attributes:
-        kind: kind of fault.
-        seq: log position of the event.
         consumer: the consumer that is responsible.
         where: table or collection.
         detail: further details, such as an id, a reason or the columns that differ; may be empty.
@@ -85,7 +83,6 @@ class AuditFaults:
     """Faults that an audit collects.
 
     Attributes:
-        counts: number of faults by kind.
         named: the first `MAX_NAMED` faults of each kind.
     """
 
@@ -141,7 +138,6 @@ class DedupeOutcomes:
 
     Attributes:
         position: log position up to which proposals count.
-        proposals: number of proposals.
         outcomes: number of decisions up to `Audit.up_to`, by name of event.
     """
 
@@ -155,7 +151,6 @@ class CollectionAudit:
     """Counts of one collection of points.
 
     Attributes:
-        points: points in the collection.
         shown: messages, facts, documents or summaries that must have points.
         dead: points of events that have a dead letter and no row: searches do not return them.
         waiting: items that lack points, and points without an item, of users for whom a sweep of `index` is
@@ -173,8 +168,6 @@ class Durable:
     """Counts of a durable, all 0 if the durable does not exist.
 
     Attributes:
-        stream: name of the stream.
-        name: name of the durable.
         pending: messages that are not delivered yet.
         in_work: messages that are delivered and not acknowledged.
         redelivered: messages of `in_work` that were delivered more than once.
@@ -196,12 +189,8 @@ class Audit:
         beyond: number of positions after `up_to` at the end of the audit, which the audit did not examine.
         every: the audit compared the content of one user in `every`; 0 if it compared no content.
         seconds: duration of the audit.
-        persist: outcomes of events.
-        dedupe: outcomes of proposals.
-        extract: counts of batches.
         vectors: counts of points, by collection; None if the audit had no access to points.
         letters: number of dead letters, by consumer and reason.
-        durables: counts of every durable.
         faults: events, rows and points that are not accounted for.
     """
 

@@ -31,7 +31,6 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
     Attributes:
         settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.
         logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None without a file.
-        erasures: the erasures in the log.
         api_keys: the entries of the keys for the gateway, with hashes of their secrets.
     """
 

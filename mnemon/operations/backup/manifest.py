@@ -24,13 +24,7 @@ class BackupUnusable(Exception):
 
 
 class StoredFile(BaseModel):
-    """A file of the backup, as it is stored.
-
-    Attributes:
-        name: its name within the backup.
-        size: its size in bytes.
-        sha256: its checksum.
-    """
+    """A file of the backup, as it is stored; `size` is in bytes."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,9 +40,7 @@ class SegmentEntry(BaseModel):
         first: position of the first event.
         last: position of the last event.
         last_stored_at: time at which the log stored the last event, in nanoseconds since 1970.
-        events: number of events.
         is_full: whether no later event belongs in this segment.
-        file: the file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,7 +57,6 @@ class Manifest(BaseModel):
     """Contents of a backup, without names of users and without texts.
 
     Attributes:
-        format: version of the format.
         mnemon: version of mnemon that wrote the backup.
         backup_id: id that all runs of the backup share.
         created_at: time of the last run, in ISO 8601.

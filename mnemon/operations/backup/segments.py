@@ -21,9 +21,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An event of the log, or an entry of a bucket, as a backup keeps it.
 
     Attributes:
-        seq: its position.
         at: time at which the log stored it, in nanoseconds since 1970.
-        subject: its subject.
         headers: its headers, without those that `select_headers` leaves out.
         body: its body, if that is valid UTF-8.
         raw: its body, if that is not valid UTF-8; Base64 in JSON.

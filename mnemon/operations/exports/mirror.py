@@ -68,8 +68,6 @@ class MirrorCounts:
 
     Attributes:
         position: log position up to which the folder has all changes.
-        written: files written.
-        removed: files removed.
     """
 
     position: int = 0
@@ -78,11 +76,7 @@ class MirrorCounts:
 
 
 class Mirror:
-    """Keeps a folder of Markdown files equal to the memory of a scope.
-
-    Attributes:
-        counts: the counts so far.
-    """
+    """Keeps a folder of Markdown files equal to the memory of a scope."""
 
     def __init__(
         self,

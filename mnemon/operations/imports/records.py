@@ -93,7 +93,6 @@ class Speaker:
     """The user and the conversation that messages belong to.
 
     Attributes:
-        user: the user.
         conversation: the conversation; None means the user's current conversation.
     """
 

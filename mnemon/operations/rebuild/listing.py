@@ -14,7 +14,6 @@ class ListedGeneration(NamedTuple):
     """A generation of rows, with the vectors that belong to it.
 
     Attributes:
-        generation: the generation of the rows.
         position: log position up to which it is filled.
         vectors: the deployment with the schema and the vectors folder of the generation; the vectors may be
             absent.

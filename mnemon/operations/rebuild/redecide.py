@@ -35,8 +35,6 @@ class RedecideOutcome:
 
     Attributes:
         users: number of users who are done, including those in `left`.
-        changed: number of users with corrections.
-        counts: number of corrections by kind.
         first: the first corrections, `MAX_FIRST` at most.
         left: users whose facts cannot be redecided and stay unchanged, with the reason.
     """

@@ -26,7 +26,6 @@ class ComparedPoints(NamedTuple):
 
     Attributes:
         points: number of live points that were compared.
-        differences: the points that differ.
         following: first point id of the next page; None at the end.
     """
 

@@ -86,7 +86,6 @@ class RestoreResult:
     """Result of a restore.
 
     Attributes:
-        manifest: the manifest of the backup.
         events: events in the restored log, without the applied erasures.
         left_out: events of the backup that later erasures cover.
         erasures: erasures that the backup lacks. If `is_repeated`, this run has applied none of them.

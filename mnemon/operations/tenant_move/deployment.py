@@ -33,8 +33,6 @@ class TenantSite:
 
     Attributes:
         connection: connection of an operator.
-        database: the database with the rows.
-        tenant: the tenant.
         residence: the residence that this process has last read or written; None if the tenant has none, or
             before the first read.
     """

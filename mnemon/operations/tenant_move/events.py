@@ -32,8 +32,6 @@ class SourceEvent(NamedTuple):
     """An event of the log that a tenant leaves.
 
     Attributes:
-        message: the message.
-        delivery: its delivery.
         name: name of the event; "" for an invalid subject.
         fields: the parsed body if it may name log positions; None otherwise.
     """

@@ -99,7 +99,6 @@ class MoveResult:
         withheld: late events that were not copied, because they remove messages: subjects and positions.
         proposals: undecided proposals that were proposed again.
         pause_seconds: duration of the write pause, in the run that switched.
-        seconds: duration of the run.
         is_repeated: whether an earlier run had switched.
     """
 

@@ -36,7 +36,6 @@ class RowComparison:
     """Result of a comparison of rows.
 
     Attributes:
-        rows: number of compared rows.
         users: users whose rows differ, each with a description of the user's first difference.
     """
 

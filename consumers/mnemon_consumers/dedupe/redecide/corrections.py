@@ -36,7 +36,6 @@ class Correction(NamedTuple):
         kind: `merged`: the fact becomes part of another fact; `apart`: the fact becomes a separate fact;
             `rewritten`: the fact gets other content, such as another text, tier or date; `evicted`: the
             limits leave no room for the fact.
-        fact_id: the id of the fact.
         text: the text of the fact before the change; for `apart`, the text that it will have.
         other: the id of the other fact, of which this fact becomes a part, or was a part.
         becomes: the new text of the fact, or of `other` if the fact is merged.

@@ -83,7 +83,6 @@ class RedecidedFacts:
     Facts, and events about them, are identified by their origins instead of their ids; see `LogState`.
 
     Attributes:
-        facts: the facts that would be kept.
         decisions: maps each redecided proposal to its new decision.
         writers: maps each fact to the event that would have written it last.
         successors: maps each replaced fact to the fact that replaced it.

@@ -79,7 +79,6 @@ class Entry:
 
     Attributes:
         words: the forms of each word of the entry.
-        table: the table that has the entry.
         concept: the meaning of the entry in that table.
         is_compound: whether it has several words with content, each with a meaning of its own.
     """

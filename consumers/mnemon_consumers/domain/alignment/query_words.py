@@ -144,7 +144,6 @@ class ContentWords:
         names: the content words that are names of these people, such as Tom in "brother Tom".
         denies: whether the text denies something, or says that something is over.
         plain: all words in lower case.
-        text: the text as given.
     """
 
     content: tuple[ContentWord, ...]

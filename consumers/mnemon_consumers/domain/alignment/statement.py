@@ -55,16 +55,13 @@ class ParsedFact:
     """A parsed fact.
 
     Attributes:
-        text: the text as given.
         terms: terms with content, in the order of the text.
         words: the terms except those of kind `LIGHT`.
         keys: keys of all terms.
         tokens: the text in order: each term as its index in `terms`, each negation as `not`, and each other
             word or phrase as its first word; words for the user are left out.
         slots: attributes to which the fact gives a value, such as `residence`.
-        is_negated: whether it denies something.
         is_ended: whether it says that a state is over.
-        is_changed: whether it reports a change.
         is_planned: whether it is about a plan or a wish.
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.

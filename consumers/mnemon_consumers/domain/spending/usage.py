@@ -26,7 +26,6 @@ class Total:
     """Sum over several model calls.
 
     Attributes:
-        calls: number of calls.
         batched: number of calls that were lines of batches.
         unpriced: number of calls whose model had no price at the time; `offline` needs no price.
         input: tokens of the requests, including cached tokens.

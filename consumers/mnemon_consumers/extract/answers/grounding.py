@@ -81,7 +81,6 @@ class Evidence:
 
     Attributes:
         words: all forms of the words.
-        numbers: the numbers.
         months: the months that the sources name, by number.
         days: the days of a month that the sources name, each with the month.
         is_relative: whether the sources give a relative time, such as "yesterday".

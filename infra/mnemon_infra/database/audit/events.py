@@ -27,7 +27,6 @@ class RowDeviation(NamedTuple):
     """A deviation between an event and its row: a missing row, another position or value, or removed content.
 
     Attributes:
-        seq: the log position of the event.
         stored: the log position that its row names; None without a row, and for an erasure of a user that the
             stored row does not cover.
         differs: the columns whose values differ from the event.

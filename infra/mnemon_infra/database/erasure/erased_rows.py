@@ -79,7 +79,6 @@ class _ErasureStatements:
     """Statements for erasures of one kind: of users or of conversations.
 
     Attributes:
-        deletions: deletions by table.
         counts: counts by table, windows included.
         release: deletes the covered windows that are not locked. A process locks a window while it asks a
             model online.

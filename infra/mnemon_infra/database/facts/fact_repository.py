@@ -38,9 +38,7 @@ class FactRecord(NamedTuple):
 
     Attributes:
         id: its short id, such as `pf_001`.
-        text: the sentence.
         kind: kind of the fact, such as `preference`.
-        tier: where the fact belongs.
         importance: 1 to 10.
         expires_at: the time from which readers leave the fact out; None for never.
         saved_at: the time of its first version: when the log stored it, or the original time of an imported

@@ -28,7 +28,6 @@ class OpenedPairs(NamedTuple):
 
     Attributes:
         seq: log position of the event that wrote the fact.
-        fact_id: id of the fact.
         version: id of the event that wrote the fact.
         undecided: ids of the facts that may say the same.
     """
@@ -47,7 +46,6 @@ class PairRecord:
         opened: the facts with undecided pairs, oldest first.
         merged: for the id of each merged fact, the id of the fact that it was merged into.
         merges: event ids of the merges.
-        answered: pairs that a model has answered.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.
         asked: pairs that an open batch asks about, other than the batch to be submitted.
     """

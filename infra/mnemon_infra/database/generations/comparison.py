@@ -20,7 +20,6 @@ class Difference(NamedTuple):
     """A row that differs between two generations.
 
     Attributes:
-        table: the table of the row.
         key: the primary key of the row, by column.
         live: the differing values in the live generation, by column: all values if the rebuilt generation
             lacks the row, and None if the live generation lacks the row.
@@ -38,7 +37,6 @@ class ComparedRows(NamedTuple):
 
     Attributes:
         rows: number of rows of the live generation on this page.
-        differences: rows that differ.
         last: the key at which the page ends; None at the end of the table.
     """
 

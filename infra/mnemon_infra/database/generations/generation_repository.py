@@ -28,7 +28,6 @@ class Generation(NamedTuple):
     """An existing generation.
 
     Attributes:
-        schema: name of the schema.
         kind: its role: live, former, next, or as of a position.
         revision: revision of its tables; empty if it has no revision.
         reached: its applied position; None for the live one, which persist writes, and for a schema that was

@@ -19,7 +19,6 @@ class IndexableItem(NamedTuple):
 
     Attributes:
         seq: the log position of the event that wrote its row.
-        owner: the user.
         event_id: id of the event that wrote its row.
         item: the id of the fact, document or summary; the event id of a message.
         body: the body of the event of a document; None for any other item.

@@ -15,7 +15,6 @@ class TenantScan(NamedTuple):
     """The last scan of a tenant.
 
     Attributes:
-        tenant: the tenant.
         begun_at: the time at which the scan began; None before the first scan.
         reached: the last user that the scan has handled; None if the scan is complete, or none has begun.
     """

@@ -76,7 +76,6 @@ class UserCounts:
     """A user's current conversation, and counts over all conversations.
 
     Attributes:
-        conversation: id of the current conversation.
         conversations: number of conversations with visible messages.
         messages: number of visible messages.
         first_at: the earliest time of a visible message; None without visible messages.

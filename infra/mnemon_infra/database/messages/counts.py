@@ -17,9 +17,6 @@ class CountedConversation(NamedTuple):
     """The messages to count: those of a conversation below a log position.
 
     Attributes:
-        tenant: the tenant.
-        user: the user.
-        conversation: id of the conversation.
         edges: ascending log positions at which a new count begins; messages before the first edge have a
             count of their own.
         below: only messages before this log position are counted.

@@ -42,8 +42,6 @@ class UncoveredQuery(NamedTuple):
     """A query for each conversation's oldest messages that are not covered.
 
     Attributes:
-        tenant: the tenant of the user.
-        user: the user.
         at_most: maximum number of messages of each conversation.
         up_to: the last log position to read. Above the applied position of `persist`, some messages may not
             have rows yet.

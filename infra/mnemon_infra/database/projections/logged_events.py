@@ -15,14 +15,7 @@ from mnemon_infra.delivery import Delivery
 
 
 class LoggedEvent(NamedTuple):
-    """An event of the log, in its latest version.
-
-    Attributes:
-        delivery: the stored message.
-        address: the decoded subject of the message.
-        event: the event.
-        id: the id of the event.
-    """
+    """An event of the log, in its latest version."""
 
     delivery: Delivery
     address: Address

@@ -15,7 +15,6 @@ class OpenBatches(NamedTuple):
 
     Attributes:
         state: `claimed`, `intended` or `submitted`.
-        batches: number of batches.
         lines: total number of their lines; a line is one request.
         age: time since the creation of the oldest batch.
     """

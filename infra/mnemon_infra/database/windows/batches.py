@@ -35,12 +35,9 @@ class StoredBatch:
 
     Attributes:
         batch_id: mnemon's id of the batch.
-        provider: the provider.
         model: the provider's name of the model.
-        state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
         lines: number of lines of the batch; a line is one request.
-        created_at: the time of its creation.
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
         deadline_at: the time from which unfinished windows are requested online.

@@ -17,7 +17,6 @@ class CallTotals(NamedTuple):
 
     Attributes:
         in_batch: True if the calls were made in batches, False if online.
-        calls: number of calls.
         unpriced: number of those calls whose model had no price; `usd` does not include their cost.
         input: tokens of the requests, cached ones included.
         cached: input tokens that the provider had cached.

@@ -16,7 +16,6 @@ class StoredWindow(NamedTuple):
     """A window as extraction works on it; windows sort by user, conversation and position.
 
     Attributes:
-        attempts: number of failed attempts.
         batch_id: the batch that contains the window, or contained it when it was answered; None without a
             batch.
         line: line number of the window in the batch, from 0; None without a batch.
@@ -40,7 +39,6 @@ class FailedWindow(NamedTuple):
     """A window that has to be requested again.
 
     Attributes:
-        window: the window.
         attempts: number of attempts that have failed so far.
         due_at: the earliest time of the next attempt.
         is_online: True to request the window online from now on, whatever the settings say; False changes

@@ -51,7 +51,6 @@ class FailingModel(NamedTuple):
     """A model whose last request failed, or that cannot be opened.
 
     Attributes:
-        provider: the provider of the model.
         model: the provider's name of the model, if known.
         setting: the name of the model in the settings; None for the provider's default.
         error: the reason for the last failure, without key or content.

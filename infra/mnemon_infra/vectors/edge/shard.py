@@ -90,7 +90,6 @@ class Shard:
     """A collection in a folder, whose file `current` names the subfolder that the engine has open.
 
     Attributes:
-        folder: the folder of the collection.
         engine: the open engine; every optimisation replaces it.
         tenants: at most two of the tenants that had points when the shard was opened, and all tenants whose
             points were written since. This is enough to see whether the shard has several tenants.

@@ -18,7 +18,6 @@ class FactPage(NamedTuple):
     """A page of a user's facts.
 
     Attributes:
-        facts: the facts of the page.
         total: number of facts of all pages.
         next: value of `after` for the following page; None on the last page.
     """

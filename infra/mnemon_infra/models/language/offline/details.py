@@ -48,7 +48,6 @@ class TokenizedSentence(NamedTuple):
     """A sentence in tokens.
 
     Attributes:
-        text: the sentence.
         spans: begin and end of each token, in characters.
         weights: weight of each token in the choice of an excerpt.
         details: names and numbers of the sentence.

@@ -20,11 +20,8 @@ class Rule(NamedTuple):
     """A phrase, and the properties of the fact that is derived from it.
 
     Attributes:
-        name: name of the phrase.
         pattern: pattern of the phrase; the caller checks that a match begins a clause.
-        kind: kind of the fact.
         importance: importance of the fact, 1 to 10.
-        tier: tier of the fact.
         slot: the property of the user that the fact states; None for facts that do not replace each other.
         needs: the date that the sentence must name: 1 for today or later, -1 for today or earlier; 0 if it
             need not name a date.
@@ -46,13 +43,11 @@ class LanguageRules(NamedTuple):
 
     Attributes:
         rules: the rules in order; the first that matches a sentence applies.
-        prefilter: the prefilter of the rules' patterns.
         opening: words without content at the beginning of a sentence.
         joint: words and punctuation marks after which a clause may begin within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.
-        words: parts of patterns, by name.
     """
 
     rules: tuple[Rule, ...]

@@ -24,7 +24,6 @@ class UserStatement(NamedTuple):
     Attributes:
         text: the person's own words, with dates in brackets after words such as "yesterday".
         user: the language's word for a user.
-        rule: the rule that matched.
         undated: the text without the words that name dates.
         ends_on: the first day on which the statement no longer holds; None without an end.
     """
