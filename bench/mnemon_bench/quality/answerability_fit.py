@@ -18,7 +18,6 @@ from statistics import fmean
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mnemon_bench.quality.in_process_search import InProcessSearch
 from mnemon_bench.quality.recall import (
@@ -74,8 +73,6 @@ STEPS: Final = 60
 
 LEASTS: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
 """Minimum probabilities of an answer for which the figures are printed."""
-
-Vector = NDArray[np.float64]
 
 
 class JudgedQuestion(NamedTuple):

@@ -14,13 +14,6 @@ _HEIGHTS: Final = {"stat": 4, "timeseries": 8}
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def list_queries() -> Iterator[str]:
-    """Yield all PromQL queries of the dashboard."""
-    for _, panels in ROWS:
-        for panel in panels:
-            yield from (query for query, _ in panel.queries)
-
-
 def build_dashboard() -> dict[str, Any]:
     """Return the dashboard in Grafana's format."""
     return {

@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -126,14 +126,6 @@ class SegmentEncoder:
         )
         self._lines, self._bytes, self._first, self._last = [], 0, None, None
         return segment
-
-
-def encode_segment(records: Iterable[LogRecord]) -> EncodedSegment:
-    """Return one segment with all records; at least one record is required."""
-    encoder = SegmentEncoder()
-    for record in records:
-        encoder.add(record)
-    return encoder.take_segment()
 
 
 def decode_segment(body: bytes, name: str) -> list[LogRecord]:

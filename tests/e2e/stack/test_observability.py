@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.settings.store import write_settings
-from mnemon_infra.telemetry.dashboard import list_queries
+from mnemon_infra.telemetry.panels import ROWS
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import TIMEOUT, Up, until
 from tests.support.servers.ports import free_port
@@ -113,7 +113,12 @@ async def logged_with_its_trace(up: Up, trace_id: str) -> None:
 async def all_panels(up: Up, watching: Prometheus) -> None:
     """While bots talk, every query of the dashboard has an answer, and every alert rule is evaluated."""
     assert up.endpoints
-    left = {query.replace("$__rate_interval", "1m") for query in list_queries()}
+    left = {
+        query.replace("$__rate_interval", "1m")
+        for _, panels in ROWS
+        for panel in panels
+        for query, _ in panel.queries
+    }
     assert len(left) > 30
     async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(TIMEOUT):
         for number in count():

@@ -216,9 +216,3 @@ TYPED_LAYOUTS: Final[Mapping[ContextLanguage, Mapping[Format, ContextLayout]]] =
     {language: _build_layouts(wording, is_typed=True) for language, wording in WORDINGS.items()}
 )
 """Layouts that show the kind of each fact, and a sentence if nothing is known, in every format."""
-
-LAYOUTS: Final = LAYOUTS_BY_LANGUAGE["en"]
-MESSAGES: Final = LAYOUTS["messages"]
-XML: Final = LAYOUTS["xml"]
-BLOCKS: Final = LAYOUTS["blocks"]
-MARKDOWN: Final = LAYOUTS["markdown"]

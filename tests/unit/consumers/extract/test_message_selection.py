@@ -17,7 +17,7 @@ from mnemon_consumers.retrieve.context.contents import (
     Passage,
     SectionKind,
 )
-from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.layout import ContextLayout
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
 from mnemon_contracts.fact_lines import format_fact_line
@@ -65,7 +65,7 @@ ITEMS: dict[SectionKind, Any] = {
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-@pytest.mark.parametrize("form", LAYOUTS)
+@pytest.mark.parametrize("form", LAYOUTS_BY_LANGUAGE["en"])
 @pytest.mark.parametrize("language", LAYOUTS_BY_LANGUAGE)
 @pytest.mark.parametrize("before", ["", "This is what I know:\n"])
 @pytest.mark.parametrize("layouts", [LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS], ids=["plain", "typed"])

@@ -17,13 +17,15 @@ from mnemon_consumers.retrieve.context.contents import (
     DataField,
     Passage,
 )
-from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
 from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, ContextLayout, Count
 from mnemon_consumers.retrieve.context.selection import TextCut
 from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_infra.models import tokens
 from tests.support.hypothesis_profiles import scale_examples
 
+LAYOUTS = LAYOUTS_BY_LANGUAGE["en"]
+MESSAGES, XML, BLOCKS, MARKDOWN = LAYOUTS.values()
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 COUNTERS: dict[str, tuple[Count, TextCut]] = {

@@ -16,7 +16,7 @@ from mnemon_consumers.retrieve.context.coverage import (
     has_all_unsummarised,
     is_covered,
 )
-from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
 from mnemon_consumers.retrieve.search.service import RankedHit
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1
@@ -98,7 +98,7 @@ def compacted(messages: int) -> list[StoredSummary]:
     return summaries
 
 
-@pytest.mark.parametrize("form", LAYOUTS)
+@pytest.mark.parametrize("form", LAYOUTS_BY_LANGUAGE["en"])
 @pytest.mark.parametrize("messages", range(1, 61))
 def test_with_the_defaults_no_message_is_lost(messages: int, form: str) -> None:
     summaries = compacted(messages)
@@ -275,7 +275,7 @@ SETTINGS = st.builds(
     values=SETTINGS,
     budget=st.integers(1, 80) | st.integers(80, 2000),
     read=st.integers(1, 45),
-    form=st.sampled_from(list(LAYOUTS)),
+    form=st.sampled_from(list(LAYOUTS_BY_LANGUAGE["en"])),
 )
 def test_every_message_is_counted_once(
     conversation: tuple[list[StoredRow], list[StoredSummary], list[RankedHit]],

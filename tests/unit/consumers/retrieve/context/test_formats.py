@@ -19,13 +19,15 @@ from mnemon_consumers.retrieve.context.contents import (
     Passage,
     build_user_data,
 )
-from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.layout import ContextLayout
 from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage
 from mnemon_contracts.settings.groups import Sections
 from mnemon_contracts.verbs.ask import Format, RenderedMessage
 from mnemon_infra.models import tokens
 
+LAYOUTS = LAYOUTS_BY_LANGUAGE["en"]
+MESSAGES, XML, BLOCKS, MARKDOWN = LAYOUTS.values()
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 WHOLE = Context(
     facts=[ContextFact("pf_001", "Пользователь предпочитает русский", "preference", 9, MARCH)],

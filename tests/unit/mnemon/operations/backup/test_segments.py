@@ -11,11 +11,11 @@ from nats.aio.msg import Msg
 
 from mnemon.operations.backup.manifest import BackupUnusable
 from mnemon.operations.backup.segments import (
+    EncodedSegment,
     LogRecord,
     SegmentEncoder,
     build_record,
     decode_segment,
-    encode_segment,
 )
 
 RECORDS = st.builds(
@@ -27,6 +27,13 @@ RECORDS = st.builds(
     body=st.text(),
     raw=st.just(b"") | st.binary(),
 )
+
+
+def encode_segment(records: list[LogRecord]) -> EncodedSegment:
+    encoder = SegmentEncoder()
+    for record in records:
+        encoder.add(record)
+    return encoder.take_segment()
 
 
 def delivered(body: bytes, headers: dict[str, str] | None = None, domain: str = "") -> Msg:
