@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -149,6 +149,11 @@ async def _store_dead_letter(
     await message.term()
 
 
+def measure_message(headers: Mapping[str, str], body: bytes) -> int:
+    """Return an upper bound of the bytes of a message that `max_payload` of the server limits."""
+    return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
+
+
 def _compose_dead_letter(
     consumer: str, message: Msg, delivery: Delivery, outcome: Dead
 ) -> tuple[dict[str, str], bytes]:
@@ -169,7 +174,6 @@ def _compose_dead_letter(
         "Mnemon-Sequence": str(delivery.sequence),
     }
     whole = headers | {"Mnemon-Headers": json.dumps(message.headers or {})}
-    size = len(message.data) + sum(len(name) + len(value.encode()) + 4 for name, value in whole.items())
-    if outcome.is_confidential or size + HEADROOM > message._client.max_payload:
+    if outcome.is_confidential or measure_message(whole, message.data) > message._client.max_payload:
         return headers | {"Mnemon-Left-Out": "headers and body"}, b""
     return whole, message.data

@@ -15,7 +15,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remove_message
-from mnemon_infra.broker.outcomes import HEADROOM
+from mnemon_infra.broker.outcomes import measure_message
 from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.broker.streams.triggers import build_given_up_subject, decode_given_up
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
@@ -125,7 +125,7 @@ async def _redrive_event(
         await remove_message(connection, DEAD, letter.id)
         return AlreadyApplied()
     headers = _build_headers(original, letter)
-    if _measure_message(headers, original.data) > connection.max_payload:
+    if measure_message(headers, original.data) > connection.max_payload:
         return KeptLetter(
             "the event with its headers exceeds the maximum size of a message at the server: raise "
             "`max_payload` of the server, then redrive again"
@@ -204,7 +204,3 @@ def _find_own_id(subject: str, body: bytes) -> object:
     except (ValueError, RecursionError):
         return None
     return loose.get("id") if isinstance(loose, dict) else None
-
-
-def _measure_message(headers: dict[str, str], body: bytes) -> int:
-    return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())

@@ -10,7 +10,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import build_dead_letter_subject
 from mnemon_infra.broker.headers import fold_header
-from mnemon_infra.broker.outcomes import HEADROOM, Dead
+from mnemon_infra.broker.outcomes import HEADROOM, Dead, measure_message
 from mnemon_infra.telemetry import metrics
 
 log = structlog.get_logger("broker")
@@ -43,8 +43,7 @@ async def store_letter(
     if model is not None:
         headers["Mnemon-Model"] = fold_header(model)
     body = json.dumps(letter, ensure_ascii=False).encode(errors="replace")
-    size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
-    if size + HEADROOM > connection.max_payload:
+    if measure_message(headers, body) > connection.max_payload:
         longest = max(letter, key=lambda name: len(str(letter[name])))
         # A character takes at most eight bytes in JSON.
         beginning = str(letter[longest])[: (connection.max_payload - HEADROOM) // 16]
