@@ -216,12 +216,18 @@ class _PairComparison:
     def _is_matched(self, clause: range) -> bool:
         """Return whether the newer fact has a counterpart of a clause of the older fact, or replaces it.
 
-        A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no
-        counterpart of a clause.
+        Neither a word that the older fact repeats, such as "likes" in "likes tea and likes coffee", nor the
+        month in "birthday 5 May" is a counterpart of a clause.
         """
         left = [term for term in self.alignment.old if term.place in clause]
-        matched = [a for a, _ in self.alignment.pairs if a.place in clause]
-        if not left or not all(self._is_repeated(term, clause) for term in matched):
+        if not left:
+            return True
+        matched = [
+            a for a, _ in self.alignment.pairs if a.place in clause and not self._is_repeated(a, clause)
+        ]
+        if any(term.kind not in _NUMERIC_KINDS for term in matched) or (
+            matched and list_kinds(left) <= _NUMERIC_KINDS
+        ):
             return True
         return not self.new.is_ended and self._belongs_to_value(clause, left)
 
