@@ -529,6 +529,7 @@ SEVERAL_STATEMENTS = (
     ("Lives in Leeds, birthday 5 May", "Lives in York, since 1 May"),
     ("Живёт в Туле, день рождения 5 мая", "Живёт в Твери, с 1 мая"),
     ("Works at Google, exam on 5 May", "Works at Apple since 7 May"),
+    ("Works at Google, exam on 5 May", "Joined Apple on 7 May"),
     ("Lives in Leeds with her cat Tom", "Lives in York"),
     ("Works as a nurse with a nut allergy", "Works as a teacher"),
     ("Is 45 years old with a heart condition", "Is 46 years old"),
@@ -590,6 +591,8 @@ ONE_VALUE = (
     ("Lives with his parents in Leeds", "Lives alone in York"),
     ("Живёт в Туле с родителями", "Живёт один в Твери"),
     ("Основной телефон — Samsung", "Основной телефон — Xiaomi"),
+    ("Works at Acme since 2020", "Joined Globex in 2020"),
+    ("Работает в Яндексе с 2020 года", "Устроился в Сбер в 2020 году"),
 )
 """Older facts whose value has marks or conjunctions in it."""
 
