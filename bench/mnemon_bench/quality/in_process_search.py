@@ -111,6 +111,7 @@ class InProcessSearch:
     """A search of the messages of some conversations, without a server.
 
     Attributes:
+        conversations: the conversations, by user.
         tokens: statistics of the embedding model on all messages.
         statistics: rarity of the words and concepts of all messages.
     """

@@ -59,7 +59,10 @@ class InFlightWork:
 
 
 class FairShare:
-    """Gives one user at most half of the capacity, in conversations, and at least one conversation."""
+    """Gives one user at most half of the capacity, and at least one conversation.
+
+    `capacity` is the maximum number of conversations that the process compacts at the same time.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._limit = max(1, capacity // 2)

@@ -86,7 +86,8 @@ def compare_facts(
 ) -> Matches:
     """Compare a new fact with the known facts.
 
-    The settings override thresholds of the model, and tell whether an update requires similarity.
+    `nearest` has the known facts that are near in meaning. `settings` has thresholds that override those of
+    the model, and tells whether an update requires similarity.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse_fact(text)

@@ -113,7 +113,7 @@ def settle_candidate(
 ) -> list[DecisionEvent]:
     """Decide on a candidate by comparing it with the known facts.
 
-    Without an embedder, `nearest` is empty.
+    `nearest` has the known facts that are nearest in meaning; without an embedder it is empty.
 
     Returns:
         The events, in the order in which they are to be published.

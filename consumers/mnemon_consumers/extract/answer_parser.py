@@ -177,7 +177,10 @@ def parse_answer(
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
 ) -> ParsedAnswer:
-    """Parse an answer. The messages are in the order of their numbers in the request.
+    """Parse the answer of a model.
+
+    `messages` are those of the request, in the order of their numbers in it. `known` has the facts that the
+    request named, and `pairs` the pairs that it asked about.
 
     Raises:
         UnreadableAnswer: the answer has no list of facts, or is too long.

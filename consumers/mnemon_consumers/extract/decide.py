@@ -70,7 +70,8 @@ def cut_windows(
     windows, and a last window of at least `after_messages` messages. Only messages that are worth reading
     count. Messages between windows belong to the window before them, so that each message is read once.
 
-    With `rested`, all messages are due even if the conversation does not rest yet.
+    `messages` are those that belong to no window, oldest first. With `rested`, all of them are due even if
+    the conversation does not rest yet.
     """
     if not messages:
         return WindowCut((), None)

@@ -61,7 +61,7 @@ def build_corrections(
 ) -> Corrections:
     """Return the events that make the corrections, and apply them to the facts of `standing`.
 
-    Facts that expire at `now`, a time of the log, or earlier, are not restored.
+    `now` is the current time by the clock of the log; facts that expire at or before it are not restored.
     """
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 

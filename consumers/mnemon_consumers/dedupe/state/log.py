@@ -48,6 +48,7 @@ class LogState:
 
     Attributes:
         versions: maps each fact to the event that wrote it last.
+        proposals: proposals by event id.
         decisions: maps each proposal to its newest decision and the event id of that decision.
         origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, or is the
             origin of another kept fact, the origin is `=` and the fact id.

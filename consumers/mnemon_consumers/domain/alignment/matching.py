@@ -62,8 +62,9 @@ class Alignment:
         ]
 
     def compute_share(self, left: Sequence[Term]) -> float:
-        """Return the share, 0 to 1, of a fact's weight that has a counterpart; `left` are the terms without
-        one.
+        """Return the share, 0 to 1, of a fact's weight that has a counterpart.
+
+        `left` has the terms without a counterpart.
         """
         total = self.weight + sum(term.weight for term in left)
         return self.weight / total if total else 0.0

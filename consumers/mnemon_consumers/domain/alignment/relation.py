@@ -210,12 +210,12 @@ class _PairComparison:
         to nuts".
         """
         unmatched = [clause for clause in self.old.clauses if not self._is_matched(clause)]
-        # Without a counterpart of a word, one of these clauses is the one that the newer fact is about.
+        # If no word has a counterpart, the newer fact is about one of these clauses.
         has_words = any(term.kind not in _NUMERIC_KINDS for term, _ in self.alignment.pairs)
         return len(unmatched) > (0 if has_words else 1)
 
     def _is_matched(self, clause: range) -> bool:
-        """Return whether the newer fact has a counterpart of a clause of the older fact, or replaces it.
+        """Return whether the newer fact has a counterpart of a clause, or replaces its value.
 
         A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no counterpart
         of a clause. Neither is a date or a number if the clause has another word without a counterpart, such

@@ -62,6 +62,7 @@ class ParsedFact:
             word or phrase as its first word; words for the user are left out.
         slots: attributes to which the fact gives a value, such as `residence`.
         is_ended: whether it says that a state is over.
+        is_changed: whether it reports a change.
         is_planned: whether it is about a plan or a wish.
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.

@@ -53,6 +53,7 @@ class WindowJudgement:
 
     Attributes:
         events: events for the log, which stores all of them or none; see `append_groups`.
+        is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer,
             unless the answer looks like a secret.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.

@@ -69,7 +69,10 @@ class _AskedWindow(NamedTuple):
 
 
 class BatchSubmitter:
-    """Submits batches. For `delivery_time`, an earlier request may still reach the provider."""
+    """Submits batches.
+
+    `delivery_time` is the time during which an earlier request may still reach the provider.
+    """
 
     def __init__(
         self,
