@@ -215,7 +215,7 @@ async def test_another_tenants_key_reaches_nothing(shared: Up, path: str) -> Non
                 assert "spare key" not in answer.text
         again = await owner.post("/v1/users/anna/history", json={"min_seq": said_at.json()["seq"]})
         assert [each["content"] for each in again.json()["messages"]] == ["My PIN is in the drawer."]
-        facts = await owner.post("/v1/users/anna/read")
+        facts = await owner.post("/v1/users/anna/read", json={"min_seq": saved.json()["seen_seq"]})
         assert [each["text"] for each in facts.json()["facts"]] == ["Has a spare key under the mat"]
 
 
