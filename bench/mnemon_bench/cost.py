@@ -42,7 +42,7 @@ async def run(
     and shows the conversation so far; `last_ten` shows at most ten messages. All ask for facts with the same
     instructions, and a server of the same kind counts their tokens, one per word.
 
-    Each user sends `MESSAGES` messages.
+    The number of messages of each user is `MESSAGES`.
 
     Returns:
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input

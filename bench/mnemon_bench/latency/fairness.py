@@ -54,7 +54,7 @@ async def run(
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 
-    The other user sends `messages` messages at once, and proposes `proposals` facts at once.
+    `messages` is the number of messages of the flood, and `proposals` the number of facts that it proposes.
 
     Returns:
         `ratios`: p99 and p50 of `context` with the flood, and p99 while a document of about 1 MB of the other

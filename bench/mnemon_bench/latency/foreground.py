@@ -57,7 +57,7 @@ async def run(
     The consumers run in two processes, as `mnemon up` has them. On the busy machine, the maximum number of
     windows is at the model, and more windows wait.
 
-    In each round, the conversations of `users` users are extracted.
+    `users` is the number of users whose conversations are extracted in each round.
 
     Returns:
         `milliseconds`: p50 and p99 over all rounds, idle and busy. `ratios`: busy over idle. `degraded_idle`

@@ -58,7 +58,7 @@ async def run(
     The three ways of the publishes and of `history` are interleaved, and so are chats through the proxy and
     chats without it.
 
-    `chats` requests go to the proxy, and as many to the provider itself.
+    `chats` is the number of chats through the proxy, and of chats without it.
 
     Returns:
         `ratios`: `<request>_to_<nats|route>_<callers>_<p50|p99>` is the time over HTTP divided by the time

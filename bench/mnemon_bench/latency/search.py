@@ -25,7 +25,7 @@ TARGETS = {"search_10000_to_400": 1.5}
 
 
 class Memories(NamedTuple):
-    """A tenant of `users` users, each with `each` facts."""
+    """Size of a tenant's memory; `each` is the number of facts of each user."""
 
     users: int
     each: int

@@ -46,7 +46,7 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """State of the conversation after `messages` messages; `uncompacted`: messages that no summary covers."""
+    """State of the conversation at a length of `messages`; no summary covers `uncompacted` of them."""
 
     messages: int
     context_tokens: int
@@ -63,8 +63,8 @@ async def run(
 ) -> dict[str, Any]:
     """Let a conversation grow, and ask for its context at regular steps.
 
-    The conversation grows to `messages` messages, at least `GROWN`, with a context after every `step`
-    messages.
+    `messages` is the length to which the conversation grows, at least `GROWN`; `step` is the number of
+    messages between two contexts.
 
     Returns:
         `growth`: the `Stage` after each step. `most_tokens` and `most_summaries`: maxima over all stages.

@@ -34,7 +34,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure one worker, four workers and a bare loop, interleaved.
 
-    Each measurement has a tenant of its own, and `number` proposals, a multiple of twice `USERS`.
+    Each measurement has a tenant of its own. `number` is the number of its proposals, a multiple of twice
+    `USERS`.
 
     Returns:
         `decisions_per_second` of one worker, of four (each with its own connection, all in one process

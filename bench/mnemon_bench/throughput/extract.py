@@ -49,7 +49,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure each model, interleaved with a bare loop that sends as many windows of the same length to it.
 
-    Each measurement has `users` users, each with a conversation as long as a window.
+    `users` is the number of users in each measurement; each has a conversation as long as a window.
 
     Returns:
         `messages_per_second` by model: of mnemon, from publish until the windows are answered; and of the

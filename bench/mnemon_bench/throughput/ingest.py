@@ -29,7 +29,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure persist and the bare loop, interleaved.
 
-    The log has `messages` messages when the rates are measured.
+    `messages` is the number of messages in the log when the rates are measured.
 
     Returns:
         `ratios`: `ingest` is the rate of persist over the bare loop's; `memory` is the resident memory of

@@ -33,7 +33,7 @@ async def run(
 ) -> dict[str, Any]:
     """Measure the replay and the bare loop, interleaved.
 
-    The log has `events` generated events, of a thousand users.
+    `events` is the number of generated events in the log; they belong to a thousand users.
 
     Returns:
         `ratios`: `rebuild` is the rate of a replay, including the creation of tables and the sweep, over the

@@ -39,16 +39,16 @@ async def run(
 ) -> dict[str, Any]:
     """Measure one process and two processes of each consumer, interleaved, with the same amount of work.
 
-    In each measurement, persist writes `messages` messages into separate tables, and compact and extract each
-    handle `conversations` conversations.
+    `messages` is the number of messages that persist writes into separate tables in each measurement;
+    `conversations` is the number that compact and extract each handle.
 
     Returns:
         `ratios`: `<consumer>_two_to_one` of the rates. `targets`: `TARGETS`. `messages` and `conversations`:
         as given. `per_second`: the rates of all rounds, in messages for persist and in conversations for
-        compact and extract. `cores`: `machine`, the number of cores of this machine; and by the
-        name of each consumer and the number of its processes (`1` and `2`), the busy cores of each process,
-        each server and the whole machine (`all`) in the last round, which show whether a process or the
-        model's time is the bottleneck.
+        compact and extract. `cores`: `machine` is the number of cores of this machine. By the name of each
+        consumer and the number of its processes (`1` and `2`), `cores` also has the busy cores of each
+        process, each server and the whole machine (`all`) in the last round, which show whether a process or
+        the model's time is the bottleneck.
     """
     measured: dict[str, dict[int, _MeasuredRuns]] = {}
     async with await connect_deployment(deployment, name="bench") as connection:

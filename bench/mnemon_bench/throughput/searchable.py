@@ -48,8 +48,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure mnemon and a bare loop, interleaved.
 
-    Each round has `messages` messages of a thousand users, each with a unique word. The messages of earlier
-    rounds stay.
+    `messages` is the number of messages in each round. They belong to a thousand users, and each has a unique
+    word. The messages of earlier rounds stay.
 
     Returns:
         `messages_per_second`: from the first publish until all messages are indexed and the last is found.
