@@ -1,4 +1,4 @@
-"""Check of a model's summary, which accepts or refuses it. No I/O, no clock, no randomness."""
+"""Check of a model's summary, which accepts or rejects it. No I/O, no clock, no randomness."""
 
 import json
 import re
@@ -16,7 +16,7 @@ between words."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
-"""Number of consecutive words of a message that make an answer a repetition, which is refused. Of the
+"""Number of consecutive words of a message that make an answer a repetition, which is rejected. Of the
 instructions, `ECHOED_INSTRUCTIONS` words suffice."""
 
 SummaryFlaw = Literal[
@@ -132,8 +132,8 @@ _ECHOED_PROMPT: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryRefusal:
-    """The reason why an answer is refused as a summary."""
+class SummaryRejection:
+    """The reason why an answer is rejected as a summary."""
 
     reason: SummaryFlaw
 
@@ -143,30 +143,30 @@ class SummaryRefusal:
         return _WHY[self.reason]
 
 
-def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRefusal:
+def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRejection:
     """Check the answer of a model to a request for a summary.
 
-    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Other text
-    that the check recognises beside the summary, such as an introduction, leads to a refusal. The summary is
-    not shortened, because its end matters as much as its beginning.
+    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. An answer with
+    other text that the check recognises beside the summary, such as an introduction, is rejected. The summary
+    is not shortened, because its end matters as much as its beginning.
 
     Returns:
-        The summary on one line, or the reason for its refusal.
+        The summary on one line, or the reason for its rejection.
     """
     if answer.is_refused:
-        return SummaryRefusal("no_summary")
+        return SummaryRejection("no_summary")
     text = _LABEL.sub("", _THOUGHT.sub("", answer.text).strip()).strip()
     line = " ".join(text.split())
     if quoted := _QUOTED.match(line):
         line = next(part for part in quoted.groups() if part is not None).strip()
     if reason := _find_flaw(text, line, answer, request):
-        return SummaryRefusal(reason)
+        return SummaryRejection(reason)
     return line
 
 
-def correct_request(request: ModelRequest, refusal: SummaryRefusal) -> ModelRequest:
-    """Return the request again, with the reason why its answer was refused."""
-    note = f"Your last answer was refused: {refusal.explanation}. Answer with one or two sentences only."
+def correct_request(request: ModelRequest, rejection: SummaryRejection) -> ModelRequest:
+    """Return the request again, with the reason why its answer was rejected."""
+    note = f"Your last answer was refused: {rejection.explanation}. Answer with one or two sentences only."
     return replace(request, text=f"{request.text}\n{note}\n")
 
 

@@ -18,7 +18,7 @@ import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
 
-from mnemon_consumers.compact.answer import SummaryRefusal, check_summary, correct_request
+from mnemon_consumers.compact.answer import SummaryRejection, check_summary, correct_request
 from mnemon_consumers.compact.decide import (
     CompactionStep,
     ConversationKey,
@@ -83,7 +83,7 @@ BUDGET_DELAY: Final = 300.0
 """Seconds before a tenant's budget is checked again."""
 
 MOST_REQUESTS: Final = 2
-"""Maximum number of requests to a model for one summary. If both answers are refused, the offline model
+"""Maximum number of requests to a model for one summary. If both answers are rejected, the offline model
 writes the summary by rules."""
 
 MOST_ATTEMPTS: Final = 3
@@ -252,7 +252,7 @@ class Compactor:
             answer = await model.complete(asked)
             paid = self._record_call(owner, answer.usage, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
-            if not isinstance(checked, SummaryRefusal):
+            if not isinstance(checked, SummaryRejection):
                 return f"{model.provider}/{model.model}", checked, [paid]
             log.warning("summary rejected", tenant=owner[0], model=model.model, reason=checked.reason)
             await _append_events(connection, paid)  # counted now: asking the model again may fail

@@ -90,7 +90,7 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
         step: the step that was taken.
         text: the summary.
         model: the provider and model that wrote the summary, such as `openai/gpt-5-mini`; `offline/rules` if
-            the tenant uses the offline model, or all answers of another model were refused.
+            the tenant uses the offline model, or all answers of another model were rejected.
     """
     tenant, user, conversation = place
     summary_id = derive_id(*place, "summary", step.name)

@@ -59,7 +59,7 @@ async def test_usable_second_answer_becomes_the_summary(
     assert len(await compaction.log_of("model.called")) == 2
 
 
-async def test_refused_answer_is_counted_when_the_retry_fails(
+async def test_rejected_answer_is_counted_when_the_retry_fails(
     compaction: CompactionHarness,
 ) -> None:
     faults = compaction.server.state.faults.requests

@@ -1,4 +1,4 @@
-"""Answers of models that are accepted as summaries, and the reasons why others are refused."""
+"""Answers of models that are accepted as summaries, and the reasons why others are rejected."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mnemon_consumers.compact.answer import (
     MOST_CHARACTERS,
     MOST_WORDS,
-    SummaryRefusal,
+    SummaryRejection,
     check_summary,
     correct_request,
 )
@@ -35,7 +35,7 @@ REQUEST = build_message_request(
 )
 
 
-def check(text: str, *, is_cut: bool = False) -> str | SummaryRefusal:
+def check(text: str, *, is_cut: bool = False) -> str | SummaryRejection:
     return check_summary(ModelAnswer(text, Usage(), is_cut), REQUEST)
 
 
@@ -153,16 +153,16 @@ def test_a_summary_is_kept_on_one_line_without_label_thoughts_and_quotation_mark
         ("用户谈到了茶。" * 500, "too_long"),
     ],
 )
-def test_answer_beyond_a_summary_is_refused(answer: str, reason: str) -> None:
-    refused = check(answer)
-    assert isinstance(refused, SummaryRefusal)
-    assert refused.reason == reason
-    assert refused.explanation
+def test_answer_beyond_a_summary_is_rejected(answer: str, reason: str) -> None:
+    rejected = check(answer)
+    assert isinstance(rejected, SummaryRejection)
+    assert rejected.reason == reason
+    assert rejected.explanation
 
 
 @pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])
-def test_truncated_answer_is_refused(text: str) -> None:
-    assert check(text, is_cut=True) == SummaryRefusal("cut_off")
+def test_truncated_answer_is_rejected(text: str) -> None:
+    assert check(text, is_cut=True) == SummaryRejection("cut_off")
 
 
 def test_merged_summary_may_repeat_the_newest_one() -> None:
@@ -170,11 +170,11 @@ def test_merged_summary_may_repeat_the_newest_one() -> None:
     stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
     request = build_summary_request(stored, SETTINGS)
     assert check_summary(ModelAnswer(newest, Usage()), request) == newest
-    assert check_summary(ModelAnswer(request.text, Usage()), request) == SummaryRefusal("echo")
+    assert check_summary(ModelAnswer(request.text, Usage()), request) == SummaryRejection("echo")
 
 
-def test_second_request_names_the_reason_of_refusal() -> None:
-    again = correct_request(REQUEST, SummaryRefusal("json"))
+def test_second_request_names_the_reason_of_rejection() -> None:
+    again = correct_request(REQUEST, SummaryRejection("json"))
     assert again.text.startswith(REQUEST.text)
     assert "it is JSON" in again.text
     assert again.instructions == REQUEST.instructions, "what a provider caches stays the same"
@@ -183,7 +183,7 @@ def test_second_request_names_the_reason_of_refusal() -> None:
 @given(st.text(), st.booleans())
 def test_accepted_summary_is_one_line_within_bounds(answer: str, is_cut: bool) -> None:
     kept = check(answer, is_cut=is_cut)
-    if isinstance(kept, SummaryRefusal):
+    if isinstance(kept, SummaryRejection):
         return
     assert kept == " ".join(kept.split())
     assert len(kept) <= MOST_CHARACTERS
