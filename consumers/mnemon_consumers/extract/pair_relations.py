@@ -36,7 +36,7 @@ class ComparedPair(Contract):
 def parse_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
     """Return the relations that an answer gives for pairs of facts.
 
-    A value that is not a list has no pairs.
+    If `listed` is not a list, the result is empty.
 
     Returns:
         Relations by pair. A pair with two different answers counts as unanswered.
