@@ -173,8 +173,8 @@ class _PairComparison:
             is_replaced = _says_alone(self.new) or _has_companion_phrase(self.alignment.new)
             if _has_companion_phrase(self.alignment.old) and not is_replaced:
                 return self._decide_undecided(
-                    f"a new value: {slot}; the older fact also has a phrase with 'with', on which the newer "
-                    "one says nothing"
+                    f"a new value: {slot}; the older fact also says with whom or with what, and the newer "
+                    "one does not"
                 )
             return self._decide_update(f"a new value: {slot}")
         return (
@@ -1268,7 +1268,7 @@ def _says_alone(statement: ParsedFact) -> bool:
 
 
 def _has_companion_phrase(terms: Sequence[Term]) -> bool:
-    """Return whether one of the terms stands after "with": "with Bob", "with a nut allergy"."""
+    """Return whether one of the terms has the role "with": "with Bob", «с Анной», "with a nut allergy"."""
     return any(term.role == "with" for term in terms)
 
 
