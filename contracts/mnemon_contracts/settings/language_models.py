@@ -18,32 +18,37 @@ class Compaction(Settings):
         default=16,
         ge=2,
         le=10_000,
-        description="Write a summary when more than this number of messages of a conversation have none. "
-        "Example: 16.",
+        description="Write a summary when more than this number of a conversation's messages have no "
+        "summary. Example: 30.",
     )
     messages: int = Field(
         default=6,
         ge=1,
         le=10_000,
-        description="Number of oldest messages that become one summary; not above `after_messages`.",
+        description="Replace this number of a conversation's oldest messages by one summary; not above "
+        "`after_messages`. Example: 10.",
     )
     merge_above: int = Field(
         default=6,
         ge=2,
         le=1000,
-        description="Number of a conversation's summaries above which summaries are merged into one.",
+        description="Merge a conversation's summaries into one when they would be more than this number. "
+        "Example: 10.",
     )
     provider: Provider = Field(
         default="offline",
-        description="Provider of the model that writes summaries; `offline`: built-in rules write "
-        "them, without a model.",
+        description="Write summaries with a model of this provider; `offline` writes them with built-in "
+        "rules, without a model. Example: `openai`.",
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider. Default: the provider's default model."
+        default=None,
+        description="Use this model of the provider. Default: the provider's default model. "
+        "Example: `gpt-5-mini`.",
     )
     instructions: Text | None = Field(
         default=None,
-        description="Additional instructions for the model, in the part of the prompt that is cached.",
+        description="Give the model these additional instructions, in the part of the prompt that is cached. "
+        "Example: `Write in formal English.`",
     )
 
     @field_validator("messages")
