@@ -466,7 +466,7 @@ class SettingsV1(Settings):
     policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")
     dedupe: Dedupe = Field(
         default=Dedupe(),
-        description="Rules for a fact that repeats or updates another: thresholds, and whose words are kept.",
+        description="Rules for a fact that repeats or updates another: thresholds, and the words to keep.",
     )
     limits: FactLimits = Field(
         default=FactLimits(),

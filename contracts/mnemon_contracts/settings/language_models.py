@@ -32,7 +32,7 @@ class Compaction(Settings):
         default=6,
         ge=2,
         le=1000,
-        description="Merge a conversation's summaries into one when they would be more than this number. "
+        description="Merge a conversation's summaries into one when there would be more than this number. "
         "Example: 10.",
     )
     provider: Provider = Field(
