@@ -91,7 +91,7 @@ class Entry:
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
         """Return whether this phrase matches the first words of a text.
 
-        Each word is the set of its forms.
+        `words` has the set of forms of each word.
         """
         if len(words) < len(self.words):
             return False
@@ -130,7 +130,7 @@ class Lexicon:
     def find_entries(self, words: Sequence[frozenset[str]]) -> list[Entry]:
         """Return the entries that match the first words of a text, the longest first.
 
-        Each word is the set of its forms.
+        `words` has the set of forms of each word.
         """
         if self.longer.keys().isdisjoint(words[0]):
             return list(find_word_entries(words[0]))

@@ -73,7 +73,7 @@ class ParsedFact:
         clause_starts: indexes in `raw` of the words that begin a clause, in order; the first is 0.
         raw: all words, numbers and signs of the text, in lower case.
         concepts: groups of the thesaurus that its words and phrases belong to; not the concepts of search.
-        compounds: such groups of its phrases whose words have a meaning of their own.
+        compounds: those of `concepts` that belong to a phrase whose words each have a meaning of their own.
         is_copular: whether it identifies a thing, as in "The rent is 900".
     """
 

@@ -166,11 +166,9 @@ def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEv
 
 
 def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """Build the window that an event names from a stored window.
+    """Convert a stored window into the window of an event.
 
-    Args:
-        window: the stored window.
-        pairs: the pairs of facts that the window's request asks about.
+    `pairs` are the pairs of facts that the window's request asks about.
     """
     return Window(
         tenant=window.tenant,

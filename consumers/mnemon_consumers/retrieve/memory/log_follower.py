@@ -28,7 +28,8 @@ class UserTail(NamedTuple):
 class LogFollower:
     """Follows the applied positions of `persist` and `index`, and the changes of users.
 
-    The newest changes of at most `users` users are remembered. The settings limit the wait for a position.
+    `users` is the maximum number of users whose newest change is remembered. The settings limit the wait for
+    a position.
     """
 
     def __init__(self, settings: LiveSettings, users: int) -> None:

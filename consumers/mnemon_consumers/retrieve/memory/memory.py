@@ -36,9 +36,7 @@ LOADED = 50
 class Memory:
     """The memory of each user, from the cache, or from the projections and the log tail.
 
-    The methods `find_cached_*` read only the cache.
-
-    Parts of at most `users` users are cached.
+    The methods `find_cached_*` read only the cache. `users` is the maximum number of users with cached parts.
 
     Attributes:
         count_cache: counts of messages from earlier requests.

@@ -69,7 +69,7 @@ class WordingFeatures(NamedTuple):
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
         is_question: whether the text has a question mark.
-        clauses: the clauses between commas and "and", sorted, each in the order of `_list_clauses`.
+        clauses: the clauses, sorted; `_list_clauses` describes the order of the terms in each.
     """
 
     words: frozenset[str]

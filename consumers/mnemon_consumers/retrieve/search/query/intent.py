@@ -266,8 +266,8 @@ def _is_given_name(word: DateWord) -> bool:
 def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
     """Return whether all periods are times of the events that a query asks about.
 
-    None of them is the topic, or only the end of a period (as after "up to"), and a comma or a conjunction
-    separates each from the next.
+    No period is the topic, or only the end of a period, as after "up to". A comma or a conjunction separates
+    each period from the next.
 
     Args:
         gaps: the words before the first period, between each period and the next, and after the last.

@@ -97,7 +97,7 @@ async def find_unfinished_stores(
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
-    `is_settled` is None if the erasure has no row yet.
+    `is_settled` tells whether the row of the erasure is settled; None if there is no row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.

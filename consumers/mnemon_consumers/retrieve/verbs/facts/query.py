@@ -51,7 +51,10 @@ def refuse_unknown_fact(fact_id: str) -> NoReturn:
 
 
 def report_unconfirmed_query(change: str, fact: FactRecord) -> AbstractContextManager[None]:
-    """Return `report_unconfirmed_change` for the fact that a query named: its `removal` or `change`."""
+    """Return `report_unconfirmed_change` for a fact that a query named.
+
+    `change` is the noun for the change: `removal` or `change`.
+    """
     return report_unconfirmed_change(
         f"the {change} of the fact {fact.id!r}",
         "repeat the request with this id, because the query may name another fact now",
