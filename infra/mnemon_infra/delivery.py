@@ -45,7 +45,7 @@ class MovedFrom(NamedTuple):
 class Delivery(msgspec.Struct, frozen=True):
     """One delivery of a stored message.
 
-    Every message passes here: msgspec builds an instance in a quarter of the time of a named tuple.
+    Each message needs an instance, and msgspec builds one in a quarter of the time of a named tuple.
 
     Attributes:
         deliveries: number of deliveries of the message, this one included.

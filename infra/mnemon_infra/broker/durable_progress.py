@@ -49,7 +49,7 @@ class DurableProgress:
         A durable that is absent, paused or without waiting messages is forgotten, so that its times start
         again at 0.
 
-        `now` is a time of the monotonic clock; None reads the clock.
+        `now` is a time of the monotonic clock, in seconds; None reads the clock.
         """
         at = time.monotonic() if now is None else now
         readable = [info for info in infos if not info.paused]

@@ -1,4 +1,4 @@
-"""API keys of providers, from the settings of a deployment."""
+"""API keys of providers, from the variables of a deployment."""
 
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ NO_KEY: Final = "none"
 """Key that is sent if no key is set: the SDKs require a key, but a private server may not."""
 
 KeySetting = Literal["model", "anthropic", "google", "embedding"]
-"""Beginning of the names of the settings `..._api_key` and `..._url`."""
+"""Beginning of the names of the fields `..._api_key` and `..._url` of `Deployment`."""
 
 _KEYS: Final[dict[KeySetting, tuple[str, str]]] = {
     "model": ("the provider openai", "MNEMON_MODEL_API_KEY or OPENAI_API_KEY"),
@@ -18,13 +18,14 @@ _KEYS: Final[dict[KeySetting, tuple[str, str]]] = {
     "google": ("the provider google", "GEMINI_API_KEY or GOOGLE_API_KEY"),
     "embedding": ("embedding.provider=openai", "MNEMON_EMBEDDING_API_KEY or OPENAI_API_KEY"),
 }
-"""For messages, what needs the key, and the environment variables that set it."""
+"""For error messages: the provider or setting that needs a key, and the environment variables that set it."""
 
 
 def read_api_key(deployment: Deployment, setting: KeySetting, error: type[Exception]) -> str:
-    """Return the key; `NO_KEY` if no key is set for a server at an address of its own.
+    """Return the key of a provider; `NO_KEY` if no key is set, but the address of a server is.
 
-    Raises `error` if the key is missing, or has characters that no request can carry.
+    Raises:
+        error: neither a key nor an address is set, or the key has characters that no request can carry.
     """
     provider, variables = _KEYS[setting]
     secret: SecretStr | None = getattr(deployment, f"{setting}_api_key")

@@ -200,7 +200,7 @@ async def read_letter(connection: Client, letter_id: int) -> Letter | None:
 
 
 async def find_message(connection: Client, stream: str, sequence: int) -> Msg | None:
-    """Return the message at a position of a stream; None without one.
+    """Return the message at a position of a stream; None if the position has no message.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.

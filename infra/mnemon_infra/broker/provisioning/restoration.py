@@ -270,8 +270,9 @@ class ExactWriter:
 
 
 async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: int | None = None) -> int:
-    """Store an atomic batch of at most `BATCH` messages, if `last` is None or the last position of the log.
-    Return the position of its last message.
+    """Store an atomic batch of at most `BATCH` messages; return the position of its last message.
+
+    `last` is the last position that the log must have; None for any.
 
     Raises:
         nats.js.errors.APIError: the server refuses the batch.

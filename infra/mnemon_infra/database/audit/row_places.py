@@ -86,7 +86,7 @@ async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
 async def stream_row_places(
     database: Database, up_to: int, after: int = 0
 ) -> AsyncGenerator[list[RowPlace], None]:
-    """Yield the rows between two log positions, page by page, in log order."""
+    """Yield the rows after a log position and up to another, page by page, in log order."""
     async with open_long_read(database) as connection, connection.cursor(name="places") as cursor:
         await cursor.execute(
             f"SELECT * FROM ({_ROWS}) AS rows WHERE seq > %(after)s ORDER BY seq",  # noqa: S608

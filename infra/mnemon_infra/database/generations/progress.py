@@ -55,8 +55,9 @@ class ProgressRecord:
     async def create(
         self, connection: Connection, schema: str, *values: int | None, owners: Collection[Owner] = ()
     ) -> None:
-        """Create the record, with the applied position, the values of the further columns, and the users to
-        sweep.
+        """Create the record of a generation, with the users to sweep.
+
+        `values` are the applied position and the values of the further columns.
         """
         await self._execute(connection, schema, "CREATE TABLE {replay} (reached bigint NOT NULL{further})")
         keys: LiteralString = "(tenant text, user_id text, PRIMARY KEY (tenant, user_id))"

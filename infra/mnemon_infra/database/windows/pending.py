@@ -120,7 +120,8 @@ async def lock_windows_of_users(
 
     Windows that another transaction has locked are left out.
 
-    Each user comes with True for all windows, or False for only the windows that are marked online.
+    Each user comes with True for all windows, or False for only the windows that are marked online. `at_most`
+    is the maximum number of windows of each user.
     """
     wanted = [
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
@@ -138,6 +139,7 @@ async def list_online_users(
     Windows that another transaction has locked are left out. The locks last until the end of the transaction.
 
     Each tenant comes with True for all windows, or False for only the windows that are marked online.
+    `at_most` is the maximum number of windows of each tenant.
     """
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants

@@ -271,7 +271,7 @@ class RequestRefused(Exception):
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 
     def blame_account(self, model: str) -> ModelRefused:
-        """Return the refusal of a model for whose test request, with minimal text, this error was raised."""
+        """Return the refusal of the model, if this error was raised for a test request with minimal text."""
         return ModelRefused(
             f"{self}. A test request with minimal text was refused too: check the API key, the account at "
             f"the provider, and the account's access to {model}"
