@@ -14,8 +14,9 @@ from mnemon_producers.client import MemoryClient
 
 
 class ServerConnections:
-    """Connections to the servers of a deployment; `data` is the folder of their data, if `mnemon up` runs
-    them.
+    """Connections to the servers of a deployment.
+
+    `data` is the folder of the servers, if `mnemon up` runs them.
     """
 
     def __init__(self, deployment: Deployment, data: Path | None = None) -> None:

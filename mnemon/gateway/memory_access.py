@@ -14,8 +14,9 @@ _TENANTS = 4096
 
 
 class MemoryAccess:
-    """Publishers, questioners (senders of requests) and clients of all tenants, over one connection, which
-    the caller closes.
+    """A `Publisher`, a `Questioner` and a `MemoryClient` for each tenant, over one connection.
+
+    The caller closes the connection.
     """
 
     def __init__(self, connection: Client) -> None:

@@ -59,7 +59,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 async def read_deployment_record(connection: Client, logins: str | None, position: int) -> DeploymentRecord:
     """Read settings, API keys and erasures from the servers; return them with the given logins.
 
-    The connection may read all streams. The log is read up to `position`.
+    The connection needs permission to read all streams. The log is read up to `position`.
 
     Raises:
         nats.errors.Error: the server does not answer, or the log is absent.

@@ -86,8 +86,8 @@ async def run_backup(
     The manifest is replaced in one step, after each segment beyond the former backup and at the end. If a run
     is killed, the files that the last manifest names can be restored, and the next run continues from them.
 
-    The connection may read all streams. `logins` is the text of the file with the logins; None without a
-    file.
+    The connection needs permission to read all streams. `logins` is the text of the file with the logins;
+    None without a file.
 
     Raises:
         BackupUnusable: another process writes to the destination, or the folder cannot be written; or the

@@ -82,7 +82,7 @@ async def count_records(
     The counts of an import may differ: it compares the events with the log, and judges proposals by the
     policy of the tenant instead of the default policy.
 
-    `tenant` is that of events without a tenant. `progress` is called after every `BATCH` records.
+    `tenant` is the tenant of events that name none. `progress` is called after every `BATCH` records.
 
     Returns:
         The report.
@@ -136,7 +136,7 @@ class RecordImporter:
 
     In a batch, chat events go first: other events name the log positions of messages.
 
-    `tenant` is that of events without a tenant. `progress` is called after each batch.
+    `tenant` is the tenant of events that name none. `progress` is called after each batch.
     """
 
     def __init__(

@@ -37,8 +37,9 @@ class VectorReplay:
     def __init__(
         self, connection: Client, database: Database, schema: str, vector_index: VectorIndex, reached: int
     ) -> None:
-        """Create a replay. The vectors are filled up to the log position `reached`; `schema` keeps their
-        progress.
+        """Create a replay of vectors that are filled up to the log position `reached`.
+
+        `schema` is the schema that keeps their progress.
         """
         self.index = vector_index
         self.reached = reached

@@ -105,7 +105,7 @@ class TenantCopy:
     ) -> int:
         """Copy the events that are not copied yet, up to a position of the source's log.
 
-        An event that `is_withheld` stays in the source's log alone.
+        An event for which `is_withheld` returns True stays only in the log of the source.
 
         Returns:
             The number of stored messages: copies of events, and placeholders for positions that an erasure
