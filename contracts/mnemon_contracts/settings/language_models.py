@@ -25,7 +25,7 @@ class Compaction(Settings):
         default=6,
         ge=1,
         le=10_000,
-        description="Replace this number of a conversation's oldest messages by one summary; not above "
+        description="Write one summary of this number of a conversation's oldest messages; not above "
         "`after_messages`. Example: 10.",
     )
     merge_above: int = Field(
