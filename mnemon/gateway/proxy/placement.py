@@ -12,6 +12,7 @@ from mnemon_contracts.verbs.ask import ContextReplyV1
 
 _ELEMENT: Final = re.compile(r"^<([a-z_]+)>\n(.*?)\n</\1>$", re.MULTILINE | re.DOTALL)
 _STABLE: Final = frozenset({"key_facts", "user_data", "working_memory", "history_summary"})
+_MESSAGES: Final = frozenset({"recent_messages", "relevant_messages"})
 _MESSAGE_START: Final = re.compile(r"\n(?! )")
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _CUT: Final = "…"
@@ -38,12 +39,13 @@ def split_context(reply: ContextReplyV1, history: Iterable[str]) -> PlacedContex
 
     The context does not repeat `history`, the texts of the messages that the client sends.
     """
+    sent = [rendered for text in history if (rendered := _render_text(text))]
     stable: list[str] = []
     found: list[str] = []
     for element in _ELEMENT.finditer(reply.text or ""):
         name, content = element.groups()
-        if name == "recent_messages":
-            content = _drop_sent_messages(content, history)
+        if name in _MESSAGES:
+            content = _drop_sent_messages(content, sent)
         elif name == "key_facts" and "facts" not in reply.sections:
             content = ""  # the sentence that there are no facts
         if content:
@@ -55,9 +57,8 @@ def _frame_elements(elements: Sequence[str]) -> str:
     return "\n".join(["<memory>", _NOTE, *elements, "</memory>"]) if elements else ""
 
 
-def _drop_sent_messages(content: str, history: Iterable[str]) -> str:
+def _drop_sent_messages(content: str, sent: Sequence[str]) -> str:
     """Return the messages of a section without those that the client sends itself."""
-    sent = [_render_text(text) for text in history]
     return "\n".join(
         message
         for message in _MESSAGE_START.split(content)
@@ -66,8 +67,6 @@ def _drop_sent_messages(content: str, history: Iterable[str]) -> str:
 
 
 def _is_same_message(shown: str, sent: str) -> bool:
-    if not sent:
-        return False
     if shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent:
         return True
     # A name and a time may stand before the text.

@@ -54,6 +54,15 @@ def test_cut_message_of_the_history_is_not_repeated() -> None:
     assert split_context(reply(shown, "recent"), ["Another text"]).found
 
 
+@pytest.mark.parametrize("element", ["recent_messages", "relevant_messages"])
+def test_message_of_the_history_is_repeated_in_no_section(element: str) -> None:
+    shown = f"<{element}>\nUser: I live in Porto\nAssistant: How nice.\n</{element}>"
+    found = split_context(reply(shown), iter(["I live in Porto"])).found
+    assert "How nice." in found
+    assert "Porto" not in found
+    assert split_context(reply(shown), ["I live in Porto", "How nice."]) == PlacedContext()
+
+
 def test_context_without_memory_is_empty() -> None:
     nothing = "<key_facts>\nNothing is saved yet.\n</key_facts>"
     assert split_context(reply(nothing), []) == PlacedContext()
