@@ -27,7 +27,7 @@ from mnemon_infra.database.projections.row_positions import find_newest_position
 from mnemon_infra.database.projections.rows import build_rows
 from mnemon_infra.vectors.port import Collection, VectorStore
 
-log = structlog.get_logger("app")
+log = structlog.get_logger("health")
 
 LOOKED_BACK: Final = 200
 """Number of log positions before the applied position that are checked even if newer rows exist."""
