@@ -1,4 +1,4 @@
-"""Generations of rows and vectors for the page, and their removal.
+"""Generations of rows and vectors, as the page of rebuilds lists and removes them.
 
 The import of this module loads the vector store, which takes a third of a second: pages import the module on
 use.

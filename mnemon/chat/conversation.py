@@ -47,7 +47,7 @@ class ChatConversation:
         user: the user who talks.
         model: the model that answers; None shows the context that a model would get.
         screen: the output.
-        budget: maximum tokens of a context; None takes the budget of the settings.
+        budget: maximum tokens of a context; None means the setting `context.budget`.
 
     Attributes:
         failed: whether a message or a command has failed.

@@ -31,8 +31,8 @@ async def read_typed_lines(commands: Iterable[str], toolbar: Callable[[], str]) 
 async def read_piped_lines() -> AsyncIterator[str]:
     """Yield the lines of standard input.
 
-    A daemon thread reads each line, without a buffer. So a cancelled command ends while its pipe stays open,
-    without waiting for a thread or for the lock of a buffer.
+    A daemon thread reads each line, without a buffer. Therefore a cancelled command ends at once, even if
+    the pipe stays open: it waits neither for the thread nor for the lock of a buffer.
     """
     loop = asyncio.get_running_loop()
     with FileIO(sys.stdin.fileno(), closefd=False) as pipe:

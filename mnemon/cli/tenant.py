@@ -102,10 +102,10 @@ def move(
 ) -> None:
     """Move a tenant to another deployment, while its bots talk.
 
-    Events are copied with their ids and times; log positions that events name are mapped. Log and rows of
-    both deployments are compared. Then requests are refused for about a second, the remaining events are
-    copied, and the other deployment serves the tenant. The former deployment answers requests with the error
-    `moved` and the new address.
+    Events are copied with their ids and times; log positions that events name are replaced with those in the
+    other log. Log and rows of both deployments are compared. Then requests are refused for about a second,
+    the remaining events are copied, and the other deployment serves the tenant. The former deployment answers
+    requests with the error `moved` and the new address.
 
     API keys are copied, so that the same keys work in the other deployment.
 

@@ -45,7 +45,7 @@ class AxisLine(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A chart. `series` are the names in the order of their colours; `total` is the sum over all days."""
+    """A chart: names of the series, in the order of their numbers, and the sum of all values as `total`."""
 
     bars: Sequence[Bar]
     lines: Sequence[AxisLine]

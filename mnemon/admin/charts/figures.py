@@ -47,7 +47,7 @@ class Traffic(NamedTuple):
         published: events per second.
         asked: requests per second.
         waiting: messages that wait for consumers.
-        milliseconds: mean duration of a request between the last two samples; None without requests.
+        milliseconds: mean duration of a request between the last two samples; None if there was no request.
         refused: requests with errors between the last two samples.
     """
 

@@ -38,7 +38,7 @@ class Fields(dict[str, str]):
         """Return the whole number in a field; None if the field is missing or empty.
 
         Raises:
-            InvalidBody: the text is not a whole number of at most `_DIGITS` digits.
+            InvalidBody: the text is not a whole number without a sign, of at most 18 digits.
         """
         if not (text := self.get(name, "").strip()):
             return None
@@ -58,5 +58,5 @@ async def read_form(request: Request) -> Fields:
 
 
 def parse_whole_number(text: str) -> int | None:
-    """Parse a whole number of at most `_DIGITS` ASCII digits; return None for any other text."""
+    """Parse a whole number of at most 18 ASCII digits; return None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

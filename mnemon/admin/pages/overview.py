@@ -30,7 +30,6 @@ class ConsumerRow(NamedTuple):
 
 @pages.get("/")
 async def show_overview(visit: Visit) -> Response:
-    """Show the overview."""
     return visit.render("overview/page.html", **await _collect_values(visit))
 
 

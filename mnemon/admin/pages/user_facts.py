@@ -31,7 +31,6 @@ async def show_facts(visit: Visit) -> Response:
 
 @pages.post("/user/save")
 async def save_fact(visit: Visit) -> Response:
-    """Save a fact."""
     page_user = PageUser.from_fields(visit.form)
     memory = await page_user.connect_memory(visit)
     try:
@@ -54,7 +53,6 @@ async def show_fact(visit: Visit) -> Response:
 
 @pages.post("/user/update")
 async def update_fact(visit: Visit) -> Response:
-    """Update a fact."""
     page_user, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
     memory = await page_user.connect_memory(visit)
     try:
@@ -67,7 +65,6 @@ async def update_fact(visit: Visit) -> Response:
 
 @pages.post("/user/forget")
 async def forget_fact(visit: Visit) -> Response:
-    """Forget a fact."""
     page_user, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
     memory = await page_user.connect_memory(visit)
     reply = await memory.forget(page_user.user, fact_id)

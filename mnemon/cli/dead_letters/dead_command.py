@@ -155,8 +155,9 @@ def drop(
 ) -> None:
     """Delete dead letters for good, and delete from the log the events that `persist` could not handle.
 
-    Only the dead letter is deleted if the database has a row of the event, for example since a newer version
-    rebuilt all rows; if events of this name have no rows; or if another consumer could not handle the event.
+    The event stays in the log if the database has a row of the event, for example after a rebuild with a
+    newer version. It also stays if events of its name have no rows, or if a consumer other than `persist`
+    could not handle it.
 
     Exits with code 1 if no dead letter has a given id, or you do not confirm; 2 if there is no terminal on
     which to confirm.

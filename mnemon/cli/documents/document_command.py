@@ -92,8 +92,8 @@ def add(
     has become too large, empty, binary or a link counts as missing. Search hits give the line numbers of the
     chunk.
 
-    Exits with code 1, and sends nothing, if a folder has no files apart from ignored ones, or if more than
-    half of the files in its collection are missing and neither --remove nor --dry-run is given.
+    Exits with code 1, and sends nothing, if a folder has no files apart from ignored ones. The same applies
+    if more than half of the files in its collection are missing, unless --remove or --dry-run is given.
 
     Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
 

@@ -142,7 +142,7 @@ class ImportOptions:
         Args:
             records: the records.
             tenant: tenant of records that name no tenant.
-            files: the files from which the records are read, for the progress; None without files.
+            files: the files from which the records are read, for the progress; None if there are no files.
             after: function that is called after the import, but not with `--dry-run`.
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)

@@ -83,8 +83,8 @@ def bench(
     start no servers.
 
     The bench `soak` runs a mixed load for hours on one data folder, and fails if memory, rows, messages,
-    files or connections keep growing. If MNEMON_QDRANT_URL names a Qdrant server, the other benches have
-    their vectors there, each in its own collections, which are deleted at the end.
+    files or connections keep growing. If MNEMON_QDRANT_URL names a Qdrant server, the other benches store
+    vectors on that server, each in its own collections, which are deleted at the end.
 
     Exits with code 1 if a target is missed.
 

@@ -35,8 +35,8 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
     """Return the deployment of a command; end the command if no stack runs or a server is not configured.
 
     Args:
-        data: the folder of a stack that `mnemon up` runs; None takes the servers that environment variables
-            name.
+        data: the folder of a stack that `mnemon up` runs; None means the servers that environment
+            variables name.
         needed: the servers that have to be configured. The deployment of a stack has the address of the
             database only if `needed` contains `database`.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ports(NamedTuple):
-    """Chosen ports of the servers, the admin page and the gateway; None takes the default."""
+    """Chosen ports of the servers, the admin page and the gateway; None means the default."""
 
     nats: int | None
     database: int | None

@@ -22,7 +22,7 @@ async def ask_question(question: str) -> str:
     The answer is what was typed before Enter or Ctrl-D.
 
     The event loop runs on while the question waits, so that SIGTERM and Ctrl-C end the command at once. A
-    prompt that blocks the event loop would hold them back until the next line.
+    prompt that blocks the event loop would delay both signals until the next Enter.
 
     Raises:
         typer.Abort: the input has ended, for example by Ctrl-D at the beginning of the line.
