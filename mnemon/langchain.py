@@ -60,7 +60,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     Args:
         memory: client of the tenant that the users belong to. The client must stay open as long as the agent
             runs.
-        budget: maximum tokens of a context; None takes the budget of the settings.
+        budget: maximum tokens of a context; None means the setting `context.budget`.
     """
 
     state_schema = _State

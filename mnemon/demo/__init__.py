@@ -9,7 +9,7 @@ in the order of publication:
 Without `conversation` the event belongs to the user's current conversation. In place of `body`, `raw` has the
 invalid data of a careless bot. The file has:
 
-    319 messages, one of them twice     1 `started` that discards what was said before
+    319 messages, one of them twice     1 `started` that discards the messages before
       8 changes of a user's data        1 `cleared`
-      2 that are broken: one is cut short, the other has an unknown role
+      2 broken messages: one is cut short, the other has an unknown role
 """

@@ -48,7 +48,7 @@ class NotDerived(Exception):
 async def derive_memory(
     connection: Client, tenant: str, deployment: Deployment, model: str | None
 ) -> DerivedMemory:
-    """Let the consumers read all messages with a model; with rules if `model` is None.
+    """Let the consumers read all messages with a model, or with built-in rules if `model` is None.
 
     Raises:
         NotDerived: the consumers do not finish within `LEARNING_TIMEOUT` seconds.

@@ -51,8 +51,8 @@ class LogNotReached(Exception):
 async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
     """Run the demo and return its report; also after an error, stop the servers and remove the folder.
 
-    `model` is one of the OpenAI-compatible server that the environment names, else of OpenAI; None uses
-    rules.
+    `model` is a model of the OpenAI-compatible server at MNEMON_MODEL_URL or, without this variable, of
+    OpenAI. None means built-in rules instead of a model.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.

@@ -115,7 +115,7 @@ def create_console(*, quiet: bool = False) -> Console:
 
 
 def show_introduction(console: Console) -> None:
-    """Show the introduction."""
+    """Show the text that explains the demo before it begins."""
     console.print(_INTRODUCTION)
 
 

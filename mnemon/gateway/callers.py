@@ -173,7 +173,7 @@ class Callers:
 
 
 def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
-    """Return the key in the header `Authorization` of a request; None without one."""
+    """Return the key in the header `Authorization` of a request; None if the header has no key."""
     scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
     if scheme.lower() != "bearer" or not given:
         return None

@@ -39,7 +39,7 @@ async def serve_gateway(
         data: the folder.
         deployment: the servers, with the login of the gateway.
         operator: the servers, with the login of an operator, which creates the first key.
-        port: the port; None takes the former port if it is free, then the usual port, then any free port.
+        port: the port; None means the former port if that is free, else the usual port, else any free port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

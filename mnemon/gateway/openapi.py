@@ -37,8 +37,8 @@ _EXAMPLES_OF: Final = {
 def generate_document(application: FastAPI, examples: Examples) -> dict[str, Any]:
     """Return the document that FastAPI generates, adapted to the contracts.
 
-    Bounds of integers become exact, optional parameters lose the value null, problems get their own media
-    type, requests permit no unknown fields, and request bodies get the examples of the contracts.
+    Bounds of integers become exact, optional parameters lose the value null, and problems get their own media
+    type. Requests permit no unknown fields, and request bodies get the examples of the contracts.
     """
     document: dict[str, Any] = json.loads(json.dumps(FastAPI.openapi(application)))
     _restore_integers(document)

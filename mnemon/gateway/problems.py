@@ -155,7 +155,7 @@ def build_problem(error: Exception) -> Problem:
 
 
 def add_problem_handlers(application: FastAPI) -> None:
-    """Make an application answer with problem details."""
+    """Make an application answer an error of a route with problem details."""
 
     async def answer_problem(_: Request, error: Exception) -> Response:
         return build_problem(error).to_response()

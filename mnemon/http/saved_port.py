@@ -20,7 +20,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
 
     Args:
         path: file with the port of the former run.
-        port: the chosen port; None takes the former port if it is free, then the usual port, then any.
+        port: the chosen port; None means the former port if that is free, else the usual port, else any.
         usual: port of a first run; 0 means any free port.
 
     Raises:

@@ -24,7 +24,9 @@ IDLE_SECONDS = 30.0
 
 
 class SlowClientProtocol(H11Protocol):
-    """HTTP protocol that ends a connection whose client reads too slowly, or is idle for `IDLE_SECONDS`.
+    """HTTP protocol that ends a connection whose client reads too slowly or is idle.
+
+    A client may be idle for up to `IDLE_SECONDS` seconds.
 
     uvicorn waits for a slow reader, and for the first request of a connection, without a limit: a client that
     does not read would keep its request open, even after its key was revoked.
@@ -94,7 +96,7 @@ class _UvicornServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
-    """Answer requests on a socket for the duration of the block; then give open requests `_GRACE` seconds."""
+    """Answer requests on a socket for the duration of the block; then give open requests 5 seconds to end."""
     # Connections inherit this option. asyncio sets it only on sockets that name their protocol, which those
     # of `socket.create_server` do not: a body then waits up to 40 ms for the acknowledgement of its headers.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -78,7 +78,6 @@ class MessageBuilder:
         self._answer = Answer()
 
     def add(self, event: dict[str, Any]) -> None:
-        """Add an event."""
         kind, index = event.get("type"), event.get("index") or 0
         if kind == "message_start":
             message = event["message"]

@@ -1,8 +1,8 @@
 """Messages of a request in one form for all wire formats, and the ids under which they are stored.
 
-A client sends the whole history with every request. The id of a message is a digest of the conversation, of
-the content of the message and of the message before it, and of how often these two contents have occurred
-together. A message that is sent again has the same id, and is stored once.
+A client sends the whole history with every request. `identify_messages` derives the id of a message from the
+conversation, its content and the content before it. A message that is sent again has the same id, and is
+stored once.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class ChatMessage(NamedTuple):
         tool_calls: tools that the assistant called.
         tool_call_id: the call that a tool's message answers.
         attachments: number of parts that are not text, such as images.
-        attachments_digest: digest of these parts; empty without attachments.
+        attachments_digest: digest of these parts; empty if there are no attachments.
     """
 
     role: Speaker
@@ -50,7 +50,7 @@ class ChatMessage(NamedTuple):
 
 
 class IdentifiedMessage(NamedTuple):
-    """A message with its id; `is_head` marks the first message of several."""
+    """A message with its id; `is_head` is True for the first message of a request with several messages."""
 
     id: str
     message: ChatMessage
@@ -63,9 +63,9 @@ def identify_messages(
     """Yield the messages with their ids.
 
     An id is a digest of the conversation, the content, the content of the message before, and the number of
-    times that these two contents have followed each other so far. Unlike an index, the id stays the same when
-    a client leaves out the beginning of a long history: only the first remaining message gets another id, and
-    a later message if its pair of contents also occurred in the part that is left out.
+    times that this pair of contents has occurred so far. Unlike an index, the id stays the same when a client
+    leaves out the beginning of a long history. Only two kinds of messages then get another id: the first
+    remaining message, and a later message whose pair of contents also occurred in the part left out.
     """
     seen: Counter[str] = Counter()
     before = ""

@@ -75,7 +75,6 @@ class CompletionBuilder:
         self._answer = Answer()
 
     def add(self, event: dict[str, Any]) -> None:
-        """Add a chunk."""
         self._answer = self._answer._replace(
             model=event.get("model") or self._answer.model,
             id=event.get("id") or self._answer.id,

@@ -95,7 +95,7 @@ class ConversationRecorder:
             messages: the messages of the request.
             answer: the answer; without a message, only its tokens are published.
             asked: the task that publishes the messages of the request. If it returns False, the answer is not
-                published: the history that the client sends next has both in the right order.
+                published: the history in the next request has messages and answer in the right order.
         """
         # Tokens leave half of the tasks to messages.
         if (answer.message or answer.tokens) and len(self._tasks) < MAX_TASKS // 2:

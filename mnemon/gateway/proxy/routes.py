@@ -60,7 +60,7 @@ class ClientKeys(NamedTuple):
 class Proxy:
     """State of the proxy in a process.
 
-    The check of a key takes at most `memory_seconds`, and so does the context.
+    The check of a key takes at most `memory_seconds` seconds, and so does the request for the context.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Proxy:
             yield
 
     async def identify_caller(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if the key cannot be checked and has a header of its own.
+        """Return the caller; None if the key cannot be checked now and has a header of its own.
 
-        While a key cannot be checked, the caller of its last successful check is returned for up to
-        `ACCEPTED_SECONDS` seconds.
+        The proxy forwards a request without a caller to the provider, without memory. While a key cannot be
+        checked, the caller of its last successful check is returned for up to `ACCEPTED_SECONDS` seconds.
 
         Raises:
             Problem: the key is missing or wrong, lacks a scope or cannot be checked, or the address of the

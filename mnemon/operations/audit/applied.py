@@ -39,7 +39,7 @@ class LogAudit:
         faults: receives the faults.
 
     Attributes:
-        matched: log positions that account for a stored row.
+        matched: log positions of events from which a stored row comes.
         summaries: summaries without content that are not examined yet.
     """
 

@@ -45,7 +45,7 @@ def test_sample_has_the_documented_number_of_events(sample: tuple[SampleLine, ..
         StartedV1: documented("`started` that discards"),
         ClearedV1: documented("`cleared`"),
         ProfileSetV1: documented("changes of a user's data"),
-        bytes: documented("that are broken"),
+        bytes: documented("broken messages"),
     }
 
 
