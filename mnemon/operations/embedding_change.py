@@ -23,7 +23,7 @@ async def read_embedding(connection: Client) -> Embedding:
 
 
 def describe_consequences(before: Embedding, after: Embedding) -> str | None:
-    """Return the steps that a change of the embedding model requires, as text; None without a change."""
+    """Return the steps that a change of the embedding model requires, as text; None if nothing changed."""
     if before == after:
         return None
     goes_on = f"Running processes continue with {_name_model(before)}. "

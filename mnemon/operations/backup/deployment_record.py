@@ -30,7 +30,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.
-        logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None without a file.
+        logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None if no file was given.
         api_keys: the entries of the keys for the gateway, with hashes of their secrets.
     """
 

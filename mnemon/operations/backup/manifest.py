@@ -88,7 +88,7 @@ class Manifest(BaseModel):
 
     @property
     def last_stored_at(self) -> int:
-        """Time of the last event, in nanoseconds since 1970; 0 without events."""
+        """Time of the last event, in nanoseconds since 1970; 0 if the backup has no events."""
         return self.segments[-1].last_stored_at if self.segments else 0
 
     @property

@@ -87,7 +87,7 @@ class BackupRepository:
     async def remove_unlisted_files(self, manifest: Manifest) -> int:
         """Remove segments and deployment records that the manifest does not name.
 
-        Among them are segments with events that were erased since.
+        Among them are former versions of segments, with events that have been erased since.
 
         Returns:
             The number of removed files.

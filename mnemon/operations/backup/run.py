@@ -83,11 +83,12 @@ async def run_backup(
 ) -> BackupResult:
     """Bring a backup up to the current end of the log, while bots and consumers work.
 
-    The manifest is replaced in one step, after each segment beyond the former backup and at the end. If a run
-    is killed, the files that the last manifest names can be restored, and the next run continues from them.
+    The manifest is replaced as a whole, after each segment that reaches beyond the former backup, and at the
+    end. If a run is killed, the files that the last manifest names can be restored, and the next run
+    continues from them.
 
     The connection needs permission to read all streams. `logins` is the text of the file with the logins;
-    None without a file.
+    None if there is no such file.
 
     Raises:
         BackupUnusable: another process writes to the destination, or the folder cannot be written; or the

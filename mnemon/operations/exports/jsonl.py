@@ -1,9 +1,9 @@
 """A user's memory as lines that `mnemon import jsonl` takes (`mnemon.operations.memory_lines`).
 
 Messages come first, each summary right after the last message that it covers; then facts, tasks, documents
-and profile fields. An import thus has a summary in the log as soon as its messages, and `compact` does not
-write it again. The order of lines does not depend on the time of the export: an export of imported lines
-gives the same lines.
+and profile fields. An import therefore publishes a summary together with its messages, and `compact` does not
+write another. The order of lines does not depend on the time of the export: an export of imported lines gives
+the same lines.
 """
 
 import heapq

@@ -79,8 +79,8 @@ async def write_memories(
 
     A user who is erased before their memory is read has no lines.
 
-    `counts` has the log position to export, and is updated in place. `progress` is called after each user and
-    after every 1000 lines.
+    `counts` names the log position to export, and is updated in place. `progress` is called after each user
+    and after every 1000 lines.
     """
     async for owner in owners:
         before = counts.lines

@@ -30,7 +30,12 @@ class NotIndexed(Exception):
 
 
 class FolderFiles(NamedTuple):
-    """The kind of a folder, and the sorted paths of its files: relative to the folder, with `/`."""
+    """The files of a folder.
+
+    Attributes:
+        origin: `repository` for a folder in a git repository, otherwise `folder`.
+        paths: paths of the files, relative to the folder, with `/` as separator, sorted.
+    """
 
     origin: Origin
     paths: list[str]

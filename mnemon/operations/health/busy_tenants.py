@@ -47,7 +47,7 @@ async def measure_event_rates(connection: Client) -> dict[str, float]:
 async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
     """Return the setting `rates.events_per_second` of each tenant whose bots exceed it.
 
-    `busy` has the events per second of each tenant.
+    `busy` is the rate of each tenant, in events per second.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -60,7 +60,8 @@ async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> 
 def warn_of_busy_tenants(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
     """Yield a warning for each tenant in `bounds`.
 
-    `busy` has the measured events per second, `bounds` the exceeded setting `rates.events_per_second`.
+    `busy` is the measured rate of each tenant, `bounds` the setting that the rate exceeds; both in events per
+    second.
     """
     for tenant, most in bounds.items():
         yield (

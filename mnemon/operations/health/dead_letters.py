@@ -17,7 +17,7 @@ MANY_LETTERS: Final = 1000
 
 
 async def find_oldest_letter(stream_context: JetStreamContext) -> datetime | None:
-    """Return the time of the oldest dead letter; None without dead letters.
+    """Return the time of the oldest dead letter; None if there are no dead letters.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -80,9 +80,13 @@ async def find_failing_models(
 ) -> tuple[FailingModelState, ...]:
     """Ask the processes that run consumers which models fail; return the failing models that settings name.
 
-    A model that refuses is returned at once, any other failing model after `TOLERATED_SILENCE`.
+    A model that refuses is returned at once, any other model when it has failed for `TOLERATED_SILENCE`.
 
-    `tenants` have settings of their own or pending work; `default` are the settings of all others.
+    Args:
+        connection: the connection to NATS.
+        tenants: tenants with settings of their own or with pending work.
+        settings_of: function that returns the settings of such a tenant.
+        default: the settings of all other tenants.
     """
     now = datetime.now(UTC)
     failing = parse_reports(await request_replies(connection, SUBJECT))

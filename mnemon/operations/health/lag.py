@@ -46,16 +46,16 @@ class Lag(BaseModel):
     """True unless messages are pending and no process requested or received one between the two samples of
     `mnemon status`."""
     applied_position: int = 0
-    """Position in the stream up to which every message has ended."""
+    """Position in the stream up to which the consumer has handled every message."""
     standstill_seconds: float | None = None
-    """Age of the oldest waiting message if the applied position stands still and the age is at least
-    `STANDSTILL_SECONDS`; else None."""
+    """Age of the oldest waiting message, in seconds; None unless the applied position stands still and the
+    age is at least `STANDSTILL_SECONDS`."""
     paused_until: str | None = None
-    """End of the pause of the durable; None without a pause."""
+    """End of the pause of the durable; None if it is not paused."""
     is_paused_by_dead_letters: bool = False
-    """True if too many dead letters caused the pause; False if an operator did, or without a pause."""
+    """True if too many dead letters caused the pause; False if an operator did, or if there is no pause."""
     per_second: float | None = None
-    """Deliveries that end per second; None without waiting messages or without a second sample."""
+    """Deliveries that end per second; None if no messages wait, or if there is only one sample."""
     grows_per_second: float | None = None
     """Growth of the lag in messages per second; negative if it shrinks."""
     seconds_left: float | None = None
@@ -103,8 +103,9 @@ def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
 async def measure_lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
     """Return the lag of each durable of these streams.
 
-    If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, until `is_read` holds for each
-    durable and each applied position with waiting messages has moved, or until `UNREAD_SECONDS` have passed.
+    If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, for at most `UNREAD_SECONDS`
+    seconds. Stop earlier when `is_read` holds for each durable and each applied position with waiting
+    messages has moved.
     """
     before = await sample_consumers(stream_context, streams)
     seen = list_lags(before)

@@ -89,10 +89,10 @@ class BrokerState(_FrozenState):
     storage_used_ratio: float | None = None
     """Used share of JetStream's storage, from 0 to 1.
 
-    None if the account has no limit, the login may not ask, or the server does not answer in time.
+    None if the account has no limit, the login lacks the permission, or the server does not answer in time.
     """
     oldest_dead_letter: datetime | None = None
-    """Time at which the oldest dead letter was stored; None without dead letters."""
+    """Time at which the oldest dead letter was stored; None if there are no dead letters."""
     drift: dict[str, str] = {}
     """Differences from the configuration that `mnemon provision` would create."""
     events_per_second: dict[str, float] = {}
@@ -161,7 +161,7 @@ class Health(_FrozenState):
     warnings: tuple[str, ...] = ()
     """Sentences about conditions that may become problems."""
     faults: tuple[ConsumerFault, ...] = ()
-    """The durables that are missing, paused, not read, or stand still."""
+    """The durables that are missing, paused, not read, or at a standstill."""
 
 
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:

@@ -1,6 +1,7 @@
 """Parser of large JSON files as a stream, with a limit on the depth of nesting.
 
-The prefixes of ijson grow with the square of the depth: a file of nothing but brackets would take all memory.
+ijson gives each token its path as a prefix. The prefixes take memory that grows with the square of the depth:
+a file with brackets only would use all memory.
 """
 
 from codecs import BOM_UTF8

@@ -38,8 +38,8 @@ class JsonLinesReader:
     """Reader of a file of `mnemon export jsonl`.
 
     Attributes:
-        tenant: the tenant that gets all events; None takes the tenants of the lines.
-        user: the user that gets all events, if the export has only one user; None takes the users of the
+        tenant: the tenant that gets all events; None means the tenants of the lines.
+        user: the user that gets all events, if the export has only one user; None means the users of the
             lines.
     """
 

@@ -1,10 +1,12 @@
 """Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
-The reader takes files of mnemon's export, files of a bot that has a folder per user with a file per tier,
-and older files of that bot, one per user with a fact on each line. A line with a check box among facts is a
-task. A fact keeps its id if its line has an id, a tier and an importance, the default policy accepts it, no
-other fact of the user has the id, and the user has no facts of other sources. Otherwise the fact is proposed,
-and `dedupe` decides as on any proposal.
+The reader accepts three kinds of files: mnemon's export; files of a bot that has a folder per user with a
+file per tier; and older files of that bot, one per user with a fact on each line. A line with a check box
+among facts is a task.
+
+A fact keeps its id on four conditions: its line has an id, a tier and an importance; the default policy
+accepts the fact; no other fact of the user has the id; and the user has no facts of other sources. Otherwise
+the fact is proposed, and `dedupe` decides as on any proposal.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,8 +61,8 @@ class MarkdownReader:
     """Reader of a Markdown file with facts, profile fields and tasks.
 
     Attributes:
-        tenant: the tenant that gets all records; None takes the tenant that the file names.
-        user: the user that gets all records; None takes the user that the file names, else the user in the
+        tenant: the tenant that gets all records; None means the tenant that the file names.
+        user: the user that gets all records; None means the user that the file names, else the user in the
             path of the file.
     """
 

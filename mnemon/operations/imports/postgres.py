@@ -41,7 +41,7 @@ class RowReader:
     """Reader of the rows of a bot's tables.
 
     Attributes:
-        user: the user that gets all events; None takes the users of the rows.
+        user: the user that gets all events; None means the users of the rows.
         zone: time zone of times that name no time zone.
     """
 

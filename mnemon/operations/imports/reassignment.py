@@ -28,10 +28,10 @@ class NotReassigned(Exception):
 async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: Reassignment) -> list[str]:
     """Erase the conversation of a chat that an earlier import stored with other senders as user or assistant.
 
-    It is erased for each of `reassignment.users` that has such messages, so that the chat can be imported
-    again. Facts that come from this conversation alone are erased with it. If another user gets the chat, the
-    conversation that was current before becomes current again. A conversation that has, or may have, messages
-    of another source is left unchanged.
+    The conversation is erased for each of `reassignment.users` that has such messages, so that the chat can
+    be imported again. Facts that come from this conversation alone are erased with it. If another user gets
+    the chat, the conversation that was current before becomes current again. A conversation that has, or may
+    have, messages of another source is left unchanged.
 
     Returns:
         Sentences about erased and remaining conversations; empty if the chat is new or was imported with the

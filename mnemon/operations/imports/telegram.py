@@ -1,7 +1,7 @@
 """Reader of Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
 
 A chat becomes a conversation. In a chat with a bot, the person is the user and the bot is the assistant.
-`bot` names the assistant; without it, in a chat with one other person, the reader takes that person for the
+`bot` names the assistant. Without `bot`, in a chat with one other person, the reader treats that person as the
 assistant, and reports a doubt. In a group, messages keep the names of their senders. The reader streams the
 file: such files have hundreds of megabytes.
 """
@@ -62,7 +62,7 @@ class TelegramReader:
 
     Attributes:
         bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.
-        user: the user that gets all messages; None takes the user of each chat.
+        user: the user that gets all messages; None means the user of each chat.
         zone: time zone of times that name no time zone, as in old exports.
     """
 
