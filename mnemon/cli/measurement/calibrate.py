@@ -41,8 +41,9 @@ def calibrate(
 ) -> None:
     """Find the similarity thresholds above which two facts say the same, for an embedding model.
 
-    A line is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`, `update` or
-    `different`. Precision and recall count `same` and `update` as positive, `different` as negative.
+    Each line of the file is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`,
+    `update` or `different`. Precision and recall count `same` and `update` as positive, `different` as
+    negative.
 
     Example: `mnemon calibrate bench/mnemon_bench/quality/pairs.jsonl`
     """

@@ -187,7 +187,7 @@ class Audit:
     Attributes:
         up_to: log position up to which every event must be handled.
         beyond: number of positions after `up_to` at the end of the audit, which the audit did not examine.
-        every: the audit compared the content of one user in `every`; 0 if it compared no content.
+        every: N if the audit compared the content of about one in N users; 0 if it compared no content.
         seconds: duration of the audit.
         vectors: counts of points, by collection; None if the audit had no access to points.
         letters: number of dead letters, by consumer and reason.

@@ -48,7 +48,7 @@ class FailingModelState(BaseModel):
 
 
 class GivenUpState(BaseModel):
-    """Windows that a consumer gave up, of one tenant, with one model and for one reason; and the next step.
+    """Windows of one tenant that a consumer gave up with one model for one reason, and the next step.
 
     Only windows that still have dead letters count.
     """

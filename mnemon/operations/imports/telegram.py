@@ -1,9 +1,9 @@
 """Reader of Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
 
 A chat becomes a conversation. In a chat with a bot, the person is the user and the bot is the assistant.
-`bot` names the assistant. Without `bot`, in a chat with one other person, the reader treats that person as the
-assistant, and reports a doubt. In a group, messages keep the names of their senders. The reader streams the
-file: such files have hundreds of megabytes.
+`bot` names the assistant. Without `bot`, in a chat with one other person, the reader treats that person as
+the assistant, and reports a doubt. In a group, messages keep the names of their senders. The reader streams
+the file: such files have hundreds of megabytes.
 """
 
 from collections.abc import Iterator
