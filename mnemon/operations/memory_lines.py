@@ -34,12 +34,12 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """Functions from log positions of messages to numbers of messages, or back; each may return None.
+    """Functions that map log positions of messages to numbers of messages, or numbers to positions.
 
     Attributes:
-        map_exactly: maps the given message; None if it is gone.
-        map_first: maps the given message, or the next one after it that is left.
-        map_last: maps the given message, or the last one before it that is left.
+        map_exactly: maps the given message; returns None if the message is gone.
+        map_first: maps the given message, or the next message that still exists.
+        map_last: maps the given message, or the last message before it that still exists.
     """
 
     map_exactly: Callable[[int], int | None]
@@ -54,7 +54,7 @@ def has_positions(event: Event) -> bool:
 
 
 def map_positions(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
-    """Return the event with its positions mapped; None if no message of its range is left.
+    """Return the event with its positions mapped; None if no message of its range still exists.
 
     Sources that are gone are left out of the lineage: the fact stays without them.
     """

@@ -27,7 +27,7 @@ class GenerationProgress(RebuildProgress, Protocol):
 
 
 class GenerationReplay(NamedTuple):
-    """Replay of the log into the rows and vectors of a new generation; `vectors` is None without vectors."""
+    """Replay of the log into the rows of a new generation, and into its vectors unless `vectors` is None."""
 
     rows: Replay
     vectors: VectorReplay | None
@@ -73,7 +73,7 @@ async def open_generation(
         kind: the kind of the generation.
         progress: receives the progress.
         up_to: last log position of the generation; None for the end of the log.
-        embedding: the model that makes its vectors; None takes the model of the live vectors.
+        embedding: the model that makes its vectors; None means the model of the live vectors.
 
     Raises:
         RebuildBlocked: a schema with the name of the generation was not created by a rebuild.

@@ -73,7 +73,7 @@ class Redecision:
     async def preview_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Return the corrections without making them.
 
-        `progress` gets the number of users that are done, and the number of all users.
+        `progress` is called with the number of users that are done, and the number of all users.
         """
         return await self._redecide_all(self._deciding.find_changes, progress)
 
@@ -82,7 +82,7 @@ class Redecision:
 
         After an interruption some users are done; another call completes the remaining users.
 
-        `progress` gets the same numbers as in `preview_corrections`.
+        `progress` is called with the same numbers as in `preview_corrections`.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now; some

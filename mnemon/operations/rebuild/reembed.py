@@ -63,7 +63,7 @@ class _ModelSide(NamedTuple):
     dedupe: Dedupe
 
     def compute_verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return for each similarity the index of its verdict in `_VERDICTS`."""
+        """Return for each similarity 0 for the verdict `apart`, 1 for `rewritten`, 2 for `the same`."""
         model = self.vectors.embedder
         usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
         own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold

@@ -17,7 +17,7 @@ class RebuildResult(NamedTuple):
         position: log position that the rows had reached at the swap.
         events: events replayed into rows.
         seconds: duration of the replay into rows, in seconds.
-        vector_seconds: duration of the replay into vectors, in seconds; None without vectors.
+        vector_seconds: duration of the replay into vectors, in seconds; None if there are no vectors.
     """
 
     former: str

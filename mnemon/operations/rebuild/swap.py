@@ -67,7 +67,7 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
 
 
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
-    """Make the new vectors live if the new rows are; return whether a swap was due.
+    """Make the new vectors live if the new rows are live; return whether a swap of vectors was due.
 
     Other errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
 

@@ -162,8 +162,8 @@ async def restore_log(
     Until the end, the log is marked as unfinished, and no process of mnemon serves such a log. A run with the
     same backup continues a run that was killed.
 
-    The connection is that of an operator. `erasures` happened after the backup. Each stream has `replicas`
-    copies.
+    The connection is that of an operator. `erasures` are those that the backup lacks. Each stream has
+    `replicas` copies.
 
     Raises:
         BackupUnusable: a segment is missing or damaged; the message names it.

@@ -56,8 +56,8 @@ class TenantCopy:
     Attributes:
         foreign: number of the tenant's events in the target's log that are not copies of this move.
         reached: position of the source's log up to which this object has copied.
-        first_copy: position of the first copy in the target's log; 0 without copies.
-        last_copy: position of the last copy in the target's log; 0 without copies.
+        first_copy: position of the first copy in the target's log; 0 if there is no copy.
+        last_copy: position of the last copy in the target's log; 0 if there is no copy.
         changed: users of whom events were copied since the caller last cleared the set.
     """
 
@@ -108,8 +108,8 @@ class TenantCopy:
         An event for which `is_withheld` returns True stays only in the log of the source.
 
         Returns:
-            The number of stored messages: copies of events, and placeholders for positions that an erasure
-            names and at which the tenant has no event.
+            The number of stored messages: copies of events, and placeholders. A placeholder stands for a
+            position that an erasure names and at which the tenant has no event.
 
         Raises:
             MessageTooLarge: the target takes no message as large as one of the events.

@@ -72,7 +72,7 @@ class TenantSite:
     async def has_applied(self, position: int) -> bool:
         """Return whether `persist` has written the rows of all events up to a position.
 
-        False also if the server does not answer in time.
+        Return False if the server does not answer in time, too.
         """
         with suppress(nats.errors.TimeoutError):
             applied = await read_applied_position(self.connection.jetstream())
@@ -113,7 +113,7 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
 
 
 def describe_arrival(tenant: str, residence: Residence) -> str:
-    """Return why a command about a move needs the other deployment as --data, for the state `arriving`."""
+    """Return the error of a command that ran in the target of a move, with the deployment for --data."""
     if residence.is_abandoned:
         return (
             f"this deployment has only the copy of an abandoned move: the tenant {tenant} is at"

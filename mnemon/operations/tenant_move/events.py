@@ -43,12 +43,11 @@ class SourceEvent(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Position of the event."""
         return self.delivery.sequence
 
     @property
     def last_reference(self) -> int:
-        """Highest position that the event names, at most the one before its own; 0 if it names none."""
+        """Highest position that the event names, at most its own position minus 1; 0 if it names none."""
         if self.fields is None:
             return 0
         named = list_positions(self.name, self.fields)
@@ -80,8 +79,8 @@ def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str)
 
     The header also has the original id, unless only the body has that id.
 
-    `positions` has all events before it. By `prefix`, the beginning of `Nats-Msg-Id`, the server recognises a
-    copy of this move.
+    `positions` has the positions of all events before this one. The server recognises a copy of this move by
+    `prefix`, the beginning of `Nats-Msg-Id`.
     """
     delivery, headers = event.delivery, dict(event.message.headers or {})
     event_id = read_message_id(headers) or (None if _has_id(delivery.body) else f"{LOG}:{event.position}")

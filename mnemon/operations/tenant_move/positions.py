@@ -1,4 +1,4 @@
-"""Positions of a moved tenant's events, mapped from one log to the other, also inside events. No I/O."""
+"""Positions of a moved tenant's events in both logs, and mapping of positions that events name. No I/O."""
 
 import json
 from array import array
@@ -27,12 +27,12 @@ class PositionMap:
 
     @property
     def last_old(self) -> int:
-        """Position of the last copied event in the log that it comes from; 0 without one."""
+        """Position of the last copied event in the log that it comes from; 0 if no event was copied."""
         return self._old[-1] if self._old else 0
 
     @property
     def last_new(self) -> int:
-        """Position of the copy of the last event; 0 without one."""
+        """Position of the copy of the last event; 0 if no event was copied."""
         return self._new[-1] if self._new else 0
 
     def add(self, old: int, new: int) -> None:
@@ -52,7 +52,7 @@ class PositionMap:
         return self._new[place] if place < len(self._old) and self._old[place] == old else None
 
     def find_last(self, old: int) -> int:
-        """Return the position of the copy of the last event up to a position; 0 without such an event."""
+        """Return the position of the copy of the last event up to a position; 0 if there is no such event."""
         place = bisect_right(self._old, old)
         return self._new[place - 1] if place else 0
 
@@ -71,12 +71,12 @@ class PositionMap:
         return self.count_new(new) < self.count_new(new + 1)
 
     def find_bound(self, old: int) -> int:
-        """Return 1 plus the position of the copy of the last event before `old`; 1 without such an event."""
+        """Return 1 plus the position of the copy of the last event before `old`; 1 if there is none."""
         return self.find_last(old - 1) + 1
 
 
 def list_span_starts(fields: Body) -> list[int]:
-    """Return the positions at which spans of an erased conversation begin, and `discarded_seq`."""
+    """Return the first position of each span of an erased conversation, then the field `discarded_seq`."""
     spans = _list_mappings(fields.get("spans"))
     return _list_valid_positions([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
 

@@ -92,9 +92,9 @@ class MoveResult:
     """Result of a run.
 
     Attributes:
-        events: events of the former log that the other log has, with copies at positions without an event.
+        events: events of the former log that the other log has, including placeholders.
         rows: rows of the source that were compared; a row counts each time it was compared.
-        fillers: number of positions that the other log left out, to be ahead of the former log.
+        fillers: number of fillers that raised the last position of the other log above the former log's.
         forwarded: events that arrived in the former log after the switch, and were copied.
         withheld: late events that were not copied, because they remove messages: subjects and positions.
         proposals: undecided proposals that were proposed again.

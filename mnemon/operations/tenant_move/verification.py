@@ -91,7 +91,8 @@ async def compare_tenant_rows(
     """Compare the rows of users in both databases.
 
     Without `users`, all users of the tenant are compared. Only events up to the position `up_to` of the
-    source's log count. `progress` gets the number of compared users, and that of all users to compare.
+    source's log count. `progress` is called with the number of compared users and the number of all users to
+    compare.
 
     Raises:
         DatabaseUnavailable: a database does not answer.
