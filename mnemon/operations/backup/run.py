@@ -1,4 +1,4 @@
-"""Run of a backup: copies new events of the log, and writes segments again that have lost events since."""
+"""Run of a backup: copies new events of the log, and rewrites segments whose events were partly removed."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing

@@ -157,7 +157,7 @@ class _LineOwner:
 
 
 def parse_path(path: Path) -> tuple[Tier | None, str | None]:
-    """Return the tier and the user that a path names; None for each that it does not name.
+    """Return the tier and the user that a path names; None for a tier or a user that the path does not name.
 
     `users/42/profile.md` and `42.md` both name user 42.
     """

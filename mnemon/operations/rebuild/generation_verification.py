@@ -30,7 +30,7 @@ _PAUSE: Final = 0.1
 
 
 class GenerationVerification:
-    """Compares rows, then vectors. Differences are compared again: both sides may change meanwhile."""
+    """Compares rows, then vectors. Differences are compared again, because both sides may have changed."""
 
     def __init__(
         self,

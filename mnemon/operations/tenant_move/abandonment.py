@@ -51,8 +51,8 @@ async def abandon_move(site: TenantSite, other: TenantSite | None, address: str 
         address: the address of `other`.
 
     Raises:
-        MoveRefused: no move has begun, the tenant has moved, another command moves the tenant now, `other` is
-            not the target, or a command was killed in the switch and the target has new events.
+        MoveRefused: no move has begun, the tenant has moved, another command moves the tenant now, or `other`
+            is not the target. Also if a command was killed in the switch, and the target has new events.
         LeaseLost: the lease was lost, so that another command may move the tenant now.
         SettingsNotProvisioned: a deployment has no bucket of settings.
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
