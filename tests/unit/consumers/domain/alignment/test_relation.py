@@ -18,6 +18,8 @@ UPDATES = {
     "en: a partner": ("Is single", "Has a girlfriend called Ines"),
     "en: a diet": ("Is a vegetarian", "Is now a vegan"),
     "en: an hour": ("Wakes up at 6", "Wakes up at 8"),
+    "en: an end in slang": ("Does yoga on Mondays", "Noped out of yoga"),
+    "ru: an end in slang": ("Учит испанский", "Забила на испанский"),
     "en: a favourite": ("Favourite season is spring", "Favourite season is winter"),
     "en: a price": ("The rent is 900 euros", "The rent is 1050 euros"),
     "en: an amount": ("Drinks two cups of tea a day", "Drinks five cups of tea a day"),
