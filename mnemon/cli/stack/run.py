@@ -80,7 +80,10 @@ def run(
     """
     chosen = parse_consumers(names)
     perform_command(
-        _run_consumers(chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port))
+        _run_consumers(
+            chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port)
+        ),
+        is_service=True,
     )
 
 

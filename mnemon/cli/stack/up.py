@@ -117,7 +117,8 @@ def up(
             Ports(nats_port, database_port, admin_port, gateway_port),
             has_admin=admin,
             has_gateway=gateway,
-        )
+        ),
+        is_service=True,
     )
 
 
