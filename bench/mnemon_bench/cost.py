@@ -36,11 +36,11 @@ TARGETS = {"at_least": {"input_saved": 0.80}}
 async def run(
     deployment: Deployment, *, users: int = USERS, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Have messages read by a model behind a local server, in three ways.
+    """Extract facts from the same messages in three ways, with a local server in the place of a provider.
 
-    `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message
-    and shows the conversation so far; `last_ten` shows at most ten messages. All ask for facts with the same
-    instructions, and a server of the same kind counts their tokens, one per word.
+    `mnemon` sends windows of messages in batches, and also writes summaries. `whole` sends one request per
+    message, with the whole conversation up to this message. `last_ten` does the same with at most the last
+    ten messages. All three ask for facts with the same instructions. The server counts one token per word.
 
     The number of messages of each user is `MESSAGES`.
 

@@ -54,8 +54,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure `context` on the idle and the busy machine, interleaved, for one caller.
 
-    The consumers run in two processes, as `mnemon up` has them. On the busy machine, the maximum number of
-    windows is at the model, and more windows wait.
+    The consumers run in two processes, as `mnemon up` has them. On the busy machine, `extract` waits for
+    answers to as many windows as it may send at the same time, and more windows wait.
 
     `users` is the number of users whose conversations are extracted in each round.
 

@@ -55,8 +55,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure publishes and `history` over HTTP, over NATS and on a bare route; then chats through the proxy.
 
-    The three ways of the publishes and of `history` are interleaved, and so are chats through the proxy and
-    chats without it.
+    Requests over HTTP, over NATS and on the bare route are interleaved, and so are chats through the proxy
+    and chats without it.
 
     `chats` is the number of chats through the proxy, and of chats without it.
 

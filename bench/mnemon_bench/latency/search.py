@@ -53,9 +53,8 @@ async def run(
 ) -> dict[str, Any]:
     """Load and measure the stages one after the other, with one caller.
 
-    Within a stage, the measurements of its tenants and of the echo are interleaved.
-
-    Each request has a random query.
+    A stage is a group of tenants with memories of different sizes. Within a stage, the measurements of its
+    tenants and of the echo are interleaved. Each request has a random query.
 
     Returns:
         `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of

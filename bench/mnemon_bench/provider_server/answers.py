@@ -25,9 +25,9 @@ class ReceivedRequest(NamedTuple):
 
     Attributes:
         text: text of the user's message, without instructions.
-        schema: JSON Schema of the answer; None for an answer in words.
-        beginning: the part of the request that the provider may cache; empty without such a part.
-        most_tokens: maximum tokens of the answer; None without a limit.
+        schema: JSON Schema of the answer; None if the request gives no schema.
+        beginning: the part of the request that the provider may cache; empty if there is none.
+        most_tokens: maximum number of tokens of the answer; None: no limit.
     """
 
     model: str

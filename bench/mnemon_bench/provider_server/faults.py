@@ -56,12 +56,14 @@ class ProviderFaults:
 
     Attributes:
         requests: faults of the next requests, in order; each fault applies to the first request that it fits.
-        is_cut: whether the answer to a text is cut in the middle, as at the limit of tokens.
+        is_cut: function that tells whether the answer to a text is cut in the middle, as at the limit of
+            tokens.
         rewrite: function that changes the body of the answer to a text, online and in a batch, in OpenAI's
             format.
-        refused: status and error of a text's line in a batch, in OpenAI's format; None if the line is
-            accepted.
-        damage: damage to a text's line in a batch's results; None for no damage.
+        refused: function that returns the status and the error, in OpenAI's format, with which a batch
+            refuses the line of a text; None if the batch accepts the line.
+        damage: function that returns the damage to the line of a text in the results of a batch; None for no
+            damage.
         results: `half`: a file of results ends after its first half; `dropped`: the connection ends there.
         order: order of the lines in the results of a batch.
         ending: state in which batches end.

@@ -4,9 +4,9 @@
 
 Each DATA is a file or a folder of conversations in the LoCoMo format. Two logistic regressions, `topic`
 and `speaker`, separate questions that the messages answer from questions that they do not answer. `topic`
-learns from questions about other conversations of the same set, `speaker` from adversarial questions, which
-ask one person about the words of another. Every data set has the same weight. Cross-validation leaves out one
-conversation at a time.
+learns from questions about other conversations of the same set. `speaker` learns from adversarial questions,
+which ask about one person what another person said. Every data set has the same weight. Cross-validation
+leaves out one conversation at a time.
 """
 
 import argparse
@@ -96,7 +96,7 @@ class JudgedQuestion(NamedTuple):
 
 
 def judge_questions(name: str, data: LabelledConversations) -> Iterator[JudgedQuestion]:
-    """Yield each question for its own conversation and, unless adversarial, for at most two others."""
+    """Yield each question as asked in its own conversation and, if not adversarial, in at most two others."""
     search = InProcessSearch(data)
     users = list(search.conversations)
     for question in data.questions:
@@ -202,7 +202,7 @@ def summarise_data_sets(judged: Sequence[tuple[JudgedQuestion, float]], least: f
 
 
 def write_weights(weights: AnswerabilityWeights) -> None:
-    """Write the weights into the file that a search loads, and increase its version."""
+    """Write the weights into the file that a search loads, and increase the version of the file."""
     path = Path(answerability.__file__).with_name(answerability.WEIGHTS_FILE)
     lines = path.read_text(encoding="utf-8").splitlines()
     version = next(int(line.partition("=")[2]) for line in lines if line.startswith("version"))

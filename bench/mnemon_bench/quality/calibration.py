@@ -25,7 +25,7 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class LabelledPair(BaseModel):
-    """Two facts with a label: `same` in other words, `update` of `a` by `b`, or `different`."""
+    """Two facts with a label: `same` if both say the same, `update` if `b` updates `a`, or `different`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,12 +71,13 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
     """Measure an embedder on the pairs that alignment leaves to similarity.
 
     Returns:
-        `model`: the embedder's model. `pairs`: number of these pairs. `precision`: `PRECISION`.
-        `languages`: for each, and for `all`, the number of `pairs`; the `curve` of `same` or `update` against
-        `different`; `best_f1`, its point with the highest F1; and `precise`, its point at the lowest
-        threshold from which precision is at least `PRECISION`, or None.
+        `model`: the embedder's model. `pairs`: number of these pairs. `precision`: `PRECISION`,
+        the required precision. `languages`: for each language, and for `all`, the number of `pairs` and the
+        `curve`: precision and recall by threshold, for the pairs labelled `same` or `update`. `best_f1` is
+        the point of the curve with the highest F1. `precise` is the point at the lowest threshold from which
+        on the precision is at least `PRECISION`, or None.
         `recommended`: thresholds for `dedupe.update_threshold` and `dedupe.duplicate_threshold`. Each has
-        this precision in every language; in a language without such a threshold, no pair exceeds it.
+        the required precision in every language; in a language without such a threshold, no pair exceeds it.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.

@@ -54,7 +54,7 @@ class JudgedPair(NamedTuple):
     Attributes:
         outcome: relation that dedupe found, before any answer of a language model.
         says_newer: whether the newer text replaced the older text.
-        is_merged: whether one fact is left, for an undecided pair after the answer of a language model.
+        is_merged: whether one fact is left; for an undecided pair, after the answer that its label gives.
         evidence: evidence in the decision; for a refusal, which of the two facts is refused.
     """
 

@@ -191,7 +191,7 @@ class InProcessSearch:
 
 
 def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
-    """Yield the messages of a conversation as a search shows them."""
+    """Yield the messages of a conversation, with log positions counted from 1."""
     said = (each.event for each in events if isinstance(each.event, MessageV1))
     for seq, each in enumerate(said, 1):
         assert each.sent_at is not None

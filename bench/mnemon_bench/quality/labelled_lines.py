@@ -9,10 +9,11 @@ LineT = TypeVar("LineT", bound=BaseModel)
 
 
 def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> list[LineT]:
-    """Read each line of a file as a `model`; skip empty lines.
+    """Read each line of a file as an instance of `model`; skip empty lines.
 
     Raises:
-        ValueError: the file cannot be read, or a line does not satisfy the model; the class is `invalid`.
+        ValueError: the file cannot be read, or a line does not satisfy the model. The error is an instance of
+            `invalid`.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")

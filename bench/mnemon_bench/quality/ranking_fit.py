@@ -134,7 +134,7 @@ def _compute_surprise(question: LabelledCandidates, weights: Vector) -> float:
 
 
 def measure_recall(questions: Iterable[tuple[LabelledCandidates, Vector]]) -> dict[str, dict[str, float]]:
-    """Return the mean recall of each data set at each depth, and of all candidates as `in reach`."""
+    """Return the mean recall of each data set at each depth; `in reach` is the recall of all candidates."""
     answers: dict[str, list[tuple[frozenset[str], list[str]]]] = defaultdict(list)
     for each, weights in questions:
         # Among messages with equal scores, the newer comes first, as in `score_messages`.
@@ -156,7 +156,7 @@ def cross_validate(questions: Sequence[LabelledCandidates]) -> dict[str, dict[st
 
 
 def write_weights(weights: Vector) -> None:
-    """Write the weights into the file that the ranking loads, and increase its version."""
+    """Write the weights into the file that the ranking loads, and increase the version of the file."""
     path = Path(rerank.__file__).with_name(rerank.WEIGHTS_FILE)
     lines = path.read_text(encoding="utf-8").splitlines()
     version = next(int(line.partition("=")[2]) for line in lines if line.startswith("version"))

@@ -113,11 +113,13 @@ async def run(
     """Import the conversations, ask every question, and compare the hits with the evidence.
 
     Returns:
-        `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
-        categories 1 to 4, of each category, of the adversarial ones, and of each language of the data; times
-        in ms. `full` is `search` as a bot uses it, `threshold_0` is `search` with a threshold of 0, and
-        `bm25`, `dense` and `fused` are its candidates before ranking. `unanswerable_hit_rate`: the share of
-        questions without an answer that get hits, for each kind that the data has; see `compute_hit_rates`.
+        `methods`: for each method, recall, hit rate and reciprocal rank, 0 to 1, and the times in ms. The
+        fractions are means over all questions that are not adversarial, over each category, and over each
+        language of the data. `full` is `search` as a bot uses it, and `threshold_0` is `search` with
+        a threshold of 0. `bm25`, `dense` and `fused` are the candidates by words, by vectors and by both,
+        before ranking.
+        `unanswerable_hit_rate`: the share of questions without an answer that get hits, for each kind that
+        the data has; see `compute_hit_rates`.
         `unanswerable_hit_rate_threshold_0`: the same with a threshold of 0. `ratios`: recall@10 of `full`
         over that of `bm25`, `dense` and `fused`. `targets`: minima and maxima of the figures.
         `recall@5`, `recall@10`, `recall@5_<language>` and `search_p50_ms`: figures of `full`.

@@ -19,7 +19,7 @@ LEAST: Final = 0.95
 
 
 class LabelledSentence(BaseModel):
-    """A sentence that contains a `secret`, or that looks like one but is `harmless`."""
+    """A sentence with the label `secret`, or with `harmless` if it only looks as if it contained a secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

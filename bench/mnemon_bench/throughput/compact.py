@@ -46,7 +46,12 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """State of the conversation at a length of `messages`; no summary covers `uncompacted` of them."""
+    """State of the conversation after some of its messages.
+
+    Attributes:
+        messages: number of messages so far.
+        uncompacted: number of these messages that no summary covers.
+    """
 
     messages: int
     context_tokens: int

@@ -29,7 +29,8 @@ async def run(
 ) -> dict[str, Any]:
     """Measure persist and the bare loop, interleaved.
 
-    `messages` is the number of messages in the log when the rates are measured.
+    `messages` is the number of messages in the log when the rates are measured, `large` the number when the
+    memory is measured.
 
     Returns:
         `ratios`: `ingest` is the rate of persist over the bare loop's; `memory` is the resident memory of

@@ -22,7 +22,7 @@ class TimedAnswer(NamedTuple):
 
 
 class HttpConnection:
-    """A connection to a server on this machine, for one request after the other.
+    """A connection to a server on this machine, for one request at a time.
 
     Args:
         port: port of the server.
@@ -34,7 +34,6 @@ class HttpConnection:
         self._used = 0.0
 
     async def close(self) -> None:
-        """Close the connection."""
         if self._streams:
             self._streams[1].close()
             await self._streams[1].wait_closed()

@@ -23,7 +23,6 @@ TELLING = 10
 
 
 def name_user(number: int) -> str:
-    """Return the name of a user."""
     return f"u{number}"
 
 

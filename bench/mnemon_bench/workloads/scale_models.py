@@ -99,7 +99,10 @@ async def prepare_conversations(
                     handled = await _count_events(connection, ends_with) - done
         seconds = time.perf_counter() - begun
         if handled != number:
-            raise RuntimeError(f"{name} handled {handled} instead of {number} conversations")
+            raise RuntimeError(
+                f"{name} handled {handled} instead of {number} conversations; run the bench again "
+                "while nothing else runs on this machine"
+            )
         return seconds
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
