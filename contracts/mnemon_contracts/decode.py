@@ -1,5 +1,6 @@
-"""Decoding of events: a subject and a body become the latest version of the event. Only this module reads old
-versions.
+"""Decoding of events: a subject and a body become the latest version of the event.
+
+Only this module reads old versions.
 """
 
 import json

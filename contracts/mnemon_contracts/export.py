@@ -1,9 +1,9 @@
 """Write schemas, AsyncAPI and pages from the contracts, or check that they are up to date.
 
     python -m mnemon_contracts.export           write contracts/schemas/, contracts/asyncapi.json,
-                                         docs/contracts.md and docs/settings.md
+                                                docs/contracts.md and docs/settings.md
     python -m mnemon_contracts.export --check   write nothing; exit with code 1 if a file differs, and show
-                                         the differences
+                                                the differences
 
 The command refuses to overwrite a released schema with a schema that breaks its users.
 """

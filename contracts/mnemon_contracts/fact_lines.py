@@ -11,7 +11,7 @@ def name_importance(importance: int) -> Importance:
 
 
 def format_fact_line(fact: StoredFact) -> str:
-    """Return a fact as one line of Markdown, as the module shows it."""
+    """Return a fact as one line of Markdown; `exp` is absent from a fact that never expires."""
     marks = [f"id:{fact.id}", f"t:{fact.tier}", f"imp:{name_importance(fact.importance)}"]
     if fact.expires_at is not None:
         marks.append(f"exp:{fact.expires_at:%Y-%m-%d}")

@@ -30,7 +30,8 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
 
     Args:
         url: the servers; a login in the address takes precedence over `CREDENTIALS` and `NKEY_SEED`.
-        environment: the variables of this module; an empty variable counts as not set.
+        environment: variables by name, of which only those of this module are read. An empty variable counts
+            as not set.
 
     Raises:
         LoginUnusable: a file cannot be read or has the wrong contents, a private key has no certificate, or

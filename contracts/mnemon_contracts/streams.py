@@ -1,4 +1,7 @@
-"""Names of the streams and buckets. A publisher names its stream; the server then refuses a wrong subject."""
+"""Names of the streams and buckets.
+
+A publisher names the stream of its message, so that the server refuses a subject of another stream.
+"""
 
 LOG = "LOG"
 """The log: every event of the bots, and every event derived from them."""

@@ -335,7 +335,7 @@ def find_origin(subject: str) -> SubjectOrigin | None:
 
 
 def find_letter_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation of the event that a dead letter's subject names; None without one."""
+    """Return owner and conversation that a dead letter's subject names; None if it names no user."""
     return find_origin(subject.split(".", 2)[-1])
 
 

@@ -248,7 +248,8 @@ class SummaryMergedV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Model and prompt of the summary; `sources` is empty: `merged` has the former summaries.",
+        description="Model and prompt of the summary; `sources` is empty, because `merged` names the former "
+        "summaries.",
     )
 
 
@@ -425,7 +426,9 @@ class ModelCalledV2(Event):
 
     provider: Text = Field(description="Name of the provider.")
     model: Text = Field(description="Name of the model.")
-    purpose: CallPurpose = Field(description="Purpose of the call; `chat`: the proxy passed the answer on.")
+    purpose: CallPurpose = Field(
+        description="Purpose of the call: the consumer that made it; `chat`: a chat through the proxy."
+    )
     tokens: Tokens = Field(description="Tokens of the call.")
     batch_id: Identifier | None = Field(
         default=None, description="Id of the batch, if the call was part of one."
@@ -439,6 +442,6 @@ class ModelCalledV2(Event):
 
 
 class ModelCalledV1(ModelCalledV2):
-    """A language model was called; the event has the tokens and the cost of the call."""
+    """A language model was called; version 1 lacks the purpose `chat` of version 2."""
 
     purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")

@@ -343,6 +343,7 @@ class Sections(Settings):
 
 class Characters(Settings):
     """Maximum lengths, in characters, of the sections of facts in `context`, besides their maximum tokens.
+
     Default: no limit.
     """
 
@@ -427,8 +428,9 @@ class ContextSettings(Settings):
 
 
 class Embedding(Settings):
-    """Embedding model. After a change of the model, stop the consumers and run `mnemon reindex`, which makes
-    all vectors again.
+    """Embedding model.
+
+    After a change of the model, stop the consumers and run `mnemon reindex`, which makes all vectors again.
     """
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(

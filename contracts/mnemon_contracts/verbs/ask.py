@@ -225,8 +225,8 @@ class ContextReplyV1(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(),
         description="Parts that are missing because a server failed or did not answer in time, or because a "
-        "snapshot has no vectors; `embedding` if the query could not be embedded, so that the search used "
-        "words only; and `reranker` if the configured reranker did not order the hits.",
+        "snapshot has no vectors. `embedding`: the query could not be embedded, so the search used words "
+        "only. `reranker`: the configured reranker did not order the hits.",
     )
     metadata: JsonObject = Field(
         default={},

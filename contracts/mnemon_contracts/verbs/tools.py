@@ -78,8 +78,9 @@ class SearchRequest(Contract):
 
 
 class SearchV2(SearchRequest):
-    """Search memory for a query; version 2 also searches summaries and levels of memory, and resolves
-    follow-up questions.
+    """Search memory for a query.
+
+    Version 2 also searches summaries and levels of memory, and resolves follow-up questions.
     """
 
     conversation: Identifier | None = Field(
@@ -149,9 +150,8 @@ class SearchReplyV2(Reply):
     hits: tuple[SearchHitV2, ...] = Field(default=(), description="Hits, best first.")
     degraded: tuple[Text, ...] = Field(
         default=(),
-        description="Scopes that could not be searched; `embedding` if the query could not be "
-        "embedded, so that the search used words only; and `reranker` if the configured reranker did not "
-        "order the hits.",
+        description="Scopes that could not be searched. `embedding`: the query could not be embedded, so the "
+        "search used words only. `reranker`: the configured reranker did not order the hits.",
     )
 
 
@@ -217,8 +217,9 @@ class ReadV1(Contract):
 
 
 class GetV2(Contract):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
-    document in parts.
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+
+    A long document is returned in parts.
     """
 
     id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
@@ -234,8 +235,9 @@ class GetV2(Contract):
 
 
 class GetV1(GetV2):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
-    document in parts.
+    """Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+
+    A long document is returned in parts.
     """
 
     scope: Scope | None = Field(
@@ -337,9 +339,9 @@ class FactChanges(Contract):
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
     tier: Tier | None = Field(
         default=None,
-        description="Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without "
-        "one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier "
-        "loses its `expires_at`.",
+        description="Tier of the fact. A fact that moves to `working` keeps its `expires_at`, or gets one "
+        "by the setting `limits.working_days` if it has none and the setting is not `null`. A fact that "
+        "moves to another tier loses its `expires_at`.",
     )
     importance: Weight | None = Field(
         default=None, description="Importance: 1 to 10, or `high`, `normal`, `low`."
@@ -399,8 +401,9 @@ class FactCandidate(Contract):
 
 
 class UpdateReplyV2(FactReplyV1):
-    """The fact after the change; or, without `fact`, nothing was changed and `candidates` lists the facts
-    that may be meant.
+    """The fact after the change.
+
+    If `fact` is absent, nothing was changed, and `candidates` lists the facts that may be meant.
     """
 
     candidates: tuple[FactCandidate, ...] = Field(
@@ -410,8 +413,9 @@ class UpdateReplyV2(FactReplyV1):
 
 
 class ForgetReplyV1(Reply):
-    """The fact that was removed; or, without `id`, nothing was removed and `candidates` lists the facts that
-    may be meant.
+    """The fact that was removed.
+
+    If `id` is absent, nothing was removed, and `candidates` lists the facts that may be meant.
     """
 
     id: Identifier | None = Field(

@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
+   * Parts that are missing because a server failed or did not answer in time, or because a snapshot has no vectors. `embedding`: the query could not be embedded, so the search used words only. `reranker`: the configured reranker did not order the hits.
    */
   degraded: string[];
   /**
@@ -420,8 +420,9 @@ export interface EraseV1 {
   text?: string | null;
 }
 /**
- * The fact that was removed; or, without `id`, nothing was removed and `candidates` lists the facts that
- * may be meant.
+ * The fact that was removed.
+ *
+ * If `id` is absent, nothing was removed, and `candidates` lists the facts that may be meant.
  */
 export interface ForgetReplyV1 {
   /**
@@ -735,8 +736,9 @@ export interface SummaryText {
   at: string;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
- * document in parts.
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ *
+ * A long document is returned in parts.
  */
 export interface GetV1 {
   /**
@@ -757,8 +759,9 @@ export interface GetV1 {
   offset?: number;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`; a long
- * document in parts.
+ * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ *
+ * A long document is returned in parts.
  */
 export interface GetV2 {
   /**
@@ -1011,7 +1014,7 @@ export interface SearchReplyV1 {
    */
   hits: SearchHit[];
   /**
-   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched. `embedding`: the query could not be embedded, so the search used words only. `reranker`: the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1137,7 +1140,7 @@ export interface SearchReplyV2 {
    */
   hits: SearchHitV2[];
   /**
-   * Scopes that could not be searched; `embedding` if the query could not be embedded, so that the search used words only; and `reranker` if the configured reranker did not order the hits.
+   * Scopes that could not be searched. `embedding`: the query could not be embedded, so the search used words only. `reranker`: the configured reranker did not order the hits.
    */
   degraded: string[];
 }
@@ -1177,8 +1180,9 @@ export interface SearchHitV2 {
   passage?: DocumentPassage;
 }
 /**
- * Search memory for a query; version 2 also searches summaries and levels of memory, and resolves
- * follow-up questions.
+ * Search memory for a query.
+ *
+ * Version 2 also searches summaries and levels of memory, and resolves follow-up questions.
  */
 export interface SearchV2 {
   /**
@@ -1439,7 +1443,7 @@ export interface UpdateV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier loses its `expires_at`.
+   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`, or gets one by the setting `limits.working_days` if it has none and the setting is not `null`. A fact that moves to another tier loses its `expires_at`.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -1456,8 +1460,9 @@ export interface UpdateV1 {
   id: string;
 }
 /**
- * The fact after the change; or, without `fact`, nothing was changed and `candidates` lists the facts
- * that may be meant.
+ * The fact after the change.
+ *
+ * If `fact` is absent, nothing was changed, and `candidates` lists the facts that may be meant.
  */
 export interface UpdateReplyV2 {
   /**
@@ -1500,7 +1505,7 @@ export interface UpdateV2 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`; without one, it gets one if the setting `limits.working_days` is set. A fact that moves to another tier loses its `expires_at`.
+   * Tier of the fact. A fact that moves to `working` keeps its `expires_at`, or gets one by the setting `limits.working_days` if it has none and the setting is not `null`. A fact that moves to another tier loses its `expires_at`.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -2194,7 +2199,7 @@ export interface ToolCall {
   arguments?: JsonValue;
 }
 /**
- * A language model was called; the event has the tokens and the cost of the call.
+ * A language model was called; version 1 lacks the purpose `chat` of version 2.
  */
 export interface ModelCalledV1 {
   /**
@@ -2260,7 +2265,7 @@ export interface ModelCalledV2 {
    */
   model: string;
   /**
-   * Purpose of the call; `chat`: the proxy passed the answer on.
+   * Purpose of the call: the consumer that made it; `chat`: a chat through the proxy.
    */
   purpose: "extract" | "compact" | "chat";
   /**
@@ -2339,7 +2344,7 @@ export interface SummaryMergedV1 {
    */
   text: string;
   /**
-   * Model and prompt of the summary; `sources` is empty: `merged` has the former summaries.
+   * Model and prompt of the summary; `sources` is empty, because `merged` names the former summaries.
    */
   lineage?: Lineage;
 }
