@@ -61,7 +61,7 @@ class MemoryClient(MemoryTools):
     Args:
         connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
         tenant: the tenant of the users.
-        timeouts: the timeouts of requests, if the defaults do not suit.
+        timeouts: the timeouts of requests. Default: those of `Timeouts`.
     """
 
     def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
@@ -83,7 +83,7 @@ class MemoryClient(MemoryTools):
         Args:
             url: NATS servers, comma-separated.
             tenant: the tenant of the users.
-            timeouts: the timeouts of requests, if the defaults do not suit.
+            timeouts: the timeouts of requests. Default: those of `Timeouts`.
             options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`. Replies
                 come to an inbox of the tenant, the only inbox that `mnemon auth tenant` permits.
 
@@ -161,7 +161,7 @@ class MemoryClient(MemoryTools):
     async def outcome(self, user: str, seq: int) -> EventOutcome:
         """Return the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
 
-        A rejected event comes with the reason.
+        For a rejected event, `rejected` has the reason.
 
         Raises:
             AskFailed: the request got no result.
@@ -188,8 +188,8 @@ class MemoryClient(MemoryTools):
         rate at which the log accepts them.
 
         Args:
-            events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on. Events
-                with ids make an import repeatable.
+            events: events such as `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`.
+                Publishing an event with an id again changes nothing.
             progress: function that is called after each batch with the total so far.
 
         Raises:
@@ -253,8 +253,8 @@ class MemoryClient(MemoryTools):
     ) -> ContextReplyV1:
         """Return the context to put before a model for its next answer to the user.
 
-        Without an answer from the memory the context is empty: `degraded` is `("memory",)` and `error` gives
-        the reason.
+        If the request gets no result, the context is empty: `degraded` is `("memory",)` and `error` gives the
+        reason.
 
         Args:
             user: the user whose context it is.

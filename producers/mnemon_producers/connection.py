@@ -89,7 +89,7 @@ def _hide_credentials(url: str) -> str:
 
 
 def find_denial(connection: Client, *subjects: str) -> str | None:
-    """Return the server's denial of permission for one of these subjects; None without a denial.
+    """Return the server's denial of permission for one of these subjects; None if there is none.
 
     A client sees a denied permission as a missing reply and an error. nats-py keeps the last error, in lower
     case.

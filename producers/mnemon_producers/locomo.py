@@ -1,8 +1,8 @@
 """Conversations of LoCoMo (Maharana et al., 2024) as chat events.
 
-Each sample becomes one conversation, named as the sample, of a user of the same name unless another user is
-given. `speaker_a` is the user and `speaker_b` the assistant; `name` holds the speaker. Sessions without turns
-are left out.
+Each sample becomes one conversation with the name of the sample. Its user has the same name, unless another
+user is given. `speaker_a` is the user and `speaker_b` the assistant; the field `name` of a message holds the
+speaker. Sessions without turns are left out.
 """
 
 import re
@@ -82,7 +82,7 @@ def read_conversations(
     except ValidationError as error:
         raise NotLocomo(_describe_error("sample", error)) from error
     except ValueError as error:
-        raise NotLocomo(f"it is not JSON: {error}") from error
+        raise NotLocomo(f"the file is not JSON: {error}") from error
     return [
         _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
     ]

@@ -106,7 +106,7 @@ def test_locomo_file_may_begin_with_a_byte_order_mark() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "it is not JSON: "),
+        ("", "the file is not JSON: "),
         ("[1]", "sample 1: Input should be an object"),
         ("1", "sample 1: Input should be an object"),
         ('{"conversation": {}}', "sample 1: sample_id: Field required"),
