@@ -5,8 +5,9 @@
     export MNEMON_MODEL_URL=http://127.0.0.1:11434/v1 MNEMON_MODEL=qwen3:8b
     python telegram_bot.py
 
-It keeps what is said, asks for the context of each answer, and has a model write it. While the memory is away
-it answers without, and what is said meanwhile is kept once the memory is back.
+The bot publishes each message, requests the context of each answer, and has a model write the answer. While
+mnemon is down, the bot answers without memory. It publishes the messages of that time once mnemon is back, if
+that is within an hour.
 """
 
 import asyncio
@@ -27,21 +28,24 @@ from mnemon import AskFailed, MemoryClient, Timeouts
 
 MANNERS = "You are a friendly assistant in a chat. Answer briefly. What you know of the user stands below."
 HELP = "/new begins a new conversation, /memory shows what I know of you, /forget removes some of it."
-ANSWER_TIMEOUT = 2.0  # seconds that an answer waits until its question is in the memory
-LONGEST = 4096  # characters that Telegram takes in one message
+ANSWER_TIMEOUT = 2.0  # maximum seconds that an answer waits until its question is in the log
+LONGEST = 4096  # maximum characters of a message in Telegram
 
 log = logging.getLogger("bot")
 
 
 class Keeper:
-    """Publishes what was said, in its order; where that takes long, it goes on while the bot answers."""
+    """Publishes events in their order; a slow publish continues while the bot answers."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[int]] = set()
         self._order = asyncio.Lock()
 
     async def keep(self, publish: Callable[..., Awaitable[int]], *what: Any, **more: Any) -> int | None:
-        """Publish; returns the log position, if it is known in time."""
+        """Publish an event, and return its log position.
+
+        Return None if the publish fails, or takes longer than `ANSWER_TIMEOUT`.
+        """
 
         async def in_order() -> int:
             async with self._order:
@@ -56,7 +60,7 @@ class Keeper:
     def _done(self, task: asyncio.Task[int]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception():
-            log.error("not kept: %s", task.exception())
+            log.error("event not published error=%s", task.exception())
 
 
 def build_router() -> Router:
@@ -113,7 +117,7 @@ async def answer(
     )
     context = await memory.context(user(message), query=text, min_seq=said)  # never raises
     known: list[Any] = [{"role": each.role, "content": each.content} for each in context.messages]
-    if said is None or context.error:  # the memory is away: this message is all there is
+    if said is None or context.error:  # mnemon is down: the model gets only this message
         known.append({"role": "user", "content": text})
     async with ChatActionSender.typing(chat_id=message.chat.id, bot=bot):
         completion = await model.chat.completions.create(
@@ -126,7 +130,7 @@ async def answer(
 
 
 async def excuse(event: ErrorEvent, message: Message) -> None:
-    log.warning("no answer: %s", event.exception)
+    log.warning("message not answered error=%s", event.exception)
     match event.exception:
         case AskFailed(code="not_found"):
             await message.answer("I know nothing of the kind.")
@@ -148,13 +152,13 @@ def user(message: Message) -> str:
 
 
 def event_id(message: Message) -> str:
-    """So that a message is kept once, also when Telegram hands it over again after a crash."""
+    """Return an event id by which a message is stored once, even if Telegram delivers it again."""
     return f"telegram:{message.message_id}"
 
 
 async def main() -> None:
     """Answer messages until Ctrl-C."""
-    server = os.environ.get("TELEGRAM_API_URL")  # of a Bot API server of your own
+    server = os.environ.get("TELEGRAM_API_URL")  # address of your own Bot API server
     session = AiohttpSession(api=TelegramAPIServer.from_base(server) if server else PRODUCTION)
     dispatcher = Dispatcher()
     dispatcher.include_router(build_router())
