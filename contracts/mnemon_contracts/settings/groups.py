@@ -287,7 +287,7 @@ class Retrieval(Settings):
     reranker: Text | None = Field(
         default=None,
         description="Model at `MNEMON_RERANKER_URL` that orders the best hits again. It reads the query and "
-        "the texts of these hits. Default: no reranking by a model.",
+        "the texts of these hits. Default: no reranking by a model. Example: `BAAI/bge-reranker-v2-m3`.",
     )
     reranker_timeout_ms: int = Field(
         default=300,
@@ -437,7 +437,9 @@ class Embedding(Settings):
         default="wordllama", description="Provider of the embedding model; `none`: searches use words only."
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider. Default: the provider's default model."
+        default=None,
+        description="Model of the provider. Default: the provider's default model. "
+        "Example: `text-embedding-3-small`.",
     )
 
 

@@ -76,10 +76,11 @@ class Extraction(Settings):
     provider: Provider = Field(
         default="offline",
         description="Provider of the model that extracts facts; `offline`: built-in rules extract "
-        "them, without a model.",
+        "them, without a model. Example: `openai`.",
     )
     model: Text | None = Field(
-        default=None, description="Model of the provider. Default: the provider's default model."
+        default=None,
+        description="Model of the provider. Default: the provider's default model. Example: `gpt-5-mini`.",
     )
     idle_seconds: float = Field(
         default=60,
@@ -133,7 +134,8 @@ class Extraction(Settings):
     )
     instructions: Text | None = Field(
         default=None,
-        description="Additional instructions for the model, in the part of the prompt that is cached.",
+        description="Additional instructions for the model, in the part of the prompt that is cached. "
+        "Example: `Extract facts about diet and allergies only.`",
     )
 
 
