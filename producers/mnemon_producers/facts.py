@@ -146,8 +146,8 @@ class FactTools:
             threshold: minimum score of a hit, 0 to 1. Default: the tenant's setting.
             scope: scopes to search: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
                 memory: `short` (the newest messages of the conversation), `medium` (summaries and working
-                facts), `long` (other facts, other messages, documents). None is facts, or documents if
-                `collection` or `origin` is given.
+                facts), `long` (other facts, other messages, documents). None means facts, or
+                documents if `collection` or `origin` is given.
             explain: return the parts of each score.
             min_seq: reflect the log up to this position.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position.
@@ -198,7 +198,7 @@ class FactTools:
         Args:
             user: the user whose memory it is.
             id: the id of the fact, message, document or summary.
-            scope: the scope of the id; None is the first scope that has the id.
+            scope: the scope of the id; None means the first scope that has the id.
             offset: the first character of a document to return: `next_offset` of the previous reply.
             min_seq: reflect the log up to this position.
 

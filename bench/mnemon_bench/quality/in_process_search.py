@@ -112,7 +112,7 @@ class InProcessSearch:
 
     Attributes:
         conversations: the conversations, by user.
-        tokens: statistics of the embedding model on all messages.
+        tokens: rarity of the embedding model's tokens in all messages.
         statistics: rarity of the words and concepts of all messages.
     """
 

@@ -87,7 +87,7 @@ class SoakLoad:
             group.create_task(self._trigger_retention())
 
     async def configure(self, models: bool) -> None:
-        """Write the settings; with `models`, a language model extracts facts and writes summaries."""
+        """Write the settings; if `models` is true, a language model extracts facts and writes summaries."""
         await write_settings(self._connection, self._build_settings(models, self._random.randrange(8, 12)))
 
     def _build_settings(self, models: bool, recent: int) -> SettingsV1:

@@ -49,7 +49,10 @@ async def take_sample(connection: Client, database: Database, folder: Path) -> S
 
 
 def sample_processes() -> Sample:
-    """Return number, memory (MB), threads, files and connections of child processes with a role, by role."""
+    """Return number, memory (MB), threads, files and connections of child processes, by role.
+
+    The role is the name of a server, `background` or `foreground`. Other processes are left out.
+    """
     sample: defaultdict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess), process.oneshot():
