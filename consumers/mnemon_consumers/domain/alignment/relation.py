@@ -218,8 +218,8 @@ class _PairComparison:
         """Return whether the newer fact has a counterpart of a clause, or replaces its value.
 
         A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no counterpart
-        of a clause. Neither is a date or a number if the clause has another word without a counterpart, such
-        as "birthday" in "birthday 5 May".
+        of a clause. Neither is a date or a number if the clause has other words, such as "birthday" in
+        "birthday 5 May" and "years old" in "is 45 years old since 5 May".
         """
         left = [term for term in self.alignment.old if term.place in clause]
         if not left:
@@ -227,9 +227,7 @@ class _PairComparison:
         matched = [
             a for a, _ in self.alignment.pairs if a.place in clause and not self._is_repeated(a, clause)
         ]
-        if any(term.kind not in _NUMERIC_KINDS for term in matched) or (
-            matched and list_kinds(left) <= _NUMERIC_KINDS
-        ):
+        if any(term.kind not in _NUMERIC_KINDS for term in matched) or (matched and self._is_time(clause)):
             return True
         return not self.new.is_ended and self._belongs_to_value(clause, left)
 
@@ -261,11 +259,8 @@ class _PairComparison:
         before = next((t for t in reversed(self.alignment.old) if t.place < clause.start), None)
         if before is None:
             return False
-        if (
-            kinds <= _NUMERIC_KINDS
-            and before.kind in _NUMERIC_KINDS
-            and TermKind.DATE in list_kinds(self.alignment.new)
-        ):
+        is_after_time = before.kind in _NUMERIC_KINDS and self._is_time(clause)
+        if is_after_time and TermKind.DATE in list_kinds(self.alignment.new):
             return True
         if len(left) < len(clause):
             return False
@@ -273,7 +268,14 @@ class _PairComparison:
             return True
         is_name = kinds == {TermKind.NAME} and before.kind is TermKind.NAME
         is_list = is_joined and not any(self._is_repeated(term, clause) for term in left)
+        is_list = is_list and not _begins_with_verb(left)
         return is_name or (is_list and ("favourite" in slots or self.old.is_copular))
+
+    def _is_time(self, clause: range) -> bool:
+        """Return whether a clause of the older fact has only dates and numbers: "since 5 May", "at 10"."""
+        kinds = list_kinds(term for term in self.old.terms if term.place in clause)
+        words = self.old.raw[clause.start : clause.stop]
+        return kinds <= _NUMERIC_KINDS and load_lexicon().grammar["copulas"].isdisjoint(words)
 
     def _list_bare_clauses(self) -> list[list[Term]]:
         """Return the terms of the later clauses of the newer fact that have no other words."""
@@ -1215,6 +1217,14 @@ def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
         and not term.text.endswith(("ly", "ing"))
         for term in left
     )
+
+
+def _begins_with_verb(terms: Sequence[Term]) -> bool:
+    """Return whether the first of the terms is a verb; English verbs are found by ending or in a list."""
+    first, *others = terms
+    word = first.text.split()[0]
+    is_third_person = first.kind is TermKind.WORD and word.endswith("s") and not word.endswith("ss")
+    return is_verb(word) or word in load_lexicon().grammar["past"] or (is_third_person and bool(others))
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
