@@ -20,7 +20,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_verb,
     list_grammemes,
 )
-from mnemon_consumers.domain.alignment.parser import parse_pair
+from mnemon_consumers.domain.alignment.parser import parse_fact, parse_pair
 from mnemon_consumers.domain.alignment.replacement import (
     WORD_SLOTS,
     Replacement,
@@ -82,6 +82,9 @@ SUBSTITUTED_SHARE: Final = 0.5
 replaced."""
 
 _NUMERIC_KINDS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
+_KINDS_OF_DETAILS: Final = _NUMERIC_KINDS | {TermKind.LIGHT}
+"""Kinds of terms that facts on different things may share, such as "since" and "years"."""
+
 _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
@@ -211,7 +214,7 @@ class _PairComparison:
         """
         unmatched = [clause for clause in self.old.clauses if not self._is_matched(clause)]
         # If no word has a counterpart, the newer fact is about one of these clauses.
-        has_words = any(term.kind not in _NUMERIC_KINDS for term, _ in self.alignment.pairs)
+        has_words = bool(list_kinds(term for term, _ in self.alignment.pairs) - _KINDS_OF_DETAILS)
         return len(unmatched) > (0 if has_words else 1)
 
     def _is_matched(self, clause: range) -> bool:
@@ -227,7 +230,7 @@ class _PairComparison:
         matched = [
             a for a, _ in self.alignment.pairs if a.place in clause and not self._is_repeated(a, clause)
         ]
-        if any(term.kind not in _NUMERIC_KINDS for term in matched) or (matched and self._is_time(clause)):
+        if list_kinds(matched) - _KINDS_OF_DETAILS or (matched and self._is_time(clause)):
             return True
         return not self.new.is_ended and self._belongs_to_value(clause, left)
 
@@ -268,8 +271,16 @@ class _PairComparison:
             return True
         is_name = kinds == {TermKind.NAME} and before.kind is TermKind.NAME
         is_list = is_joined and not any(self._is_repeated(term, clause) for term in left)
-        is_list = is_list and not _begins_with_verb(left)
-        return is_name or (is_list and ("favourite" in slots or self.old.is_copular))
+        if not is_list or self._is_statement(clause, left):
+            return is_name
+        return is_name or "favourite" in slots or self.old.is_copular
+
+    def _is_statement(self, clause: range, terms: Sequence[Term]) -> bool:
+        """Return whether a clause says something by itself: "speaks French", "rent 900", "vegan"."""
+        said = parse_fact(" ".join(self.old.raw[clause.start : clause.stop]))
+        kinds = list_kinds(terms)
+        has_amount = TermKind.WORD in kinds and not kinds.isdisjoint(_NUMERIC_KINDS)
+        return bool(said.slots) or said.is_copular or has_amount or _begins_with_verb(terms)
 
     def _is_time(self, clause: range) -> bool:
         """Return whether a clause of the older fact has only dates and numbers: "since 5 May", "at 10"."""
