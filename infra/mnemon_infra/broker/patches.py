@@ -26,6 +26,12 @@ IDLE_WAIT = 1.0
 STATUS_WAIT = 1.0
 """Seconds to wait after a request has expired for its last messages or its final status."""
 
+BATCH_BYTES: Final = 4 * 1024 * 1024
+"""Maximum bytes of a batch of several messages.
+
+A server closes a connection for which more than 64 MB wait, and a consumer has up to 16 open requests.
+"""
+
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
 _idle: WeakSet[JetStreamContext.PullSubscription] = WeakSet()
@@ -83,6 +89,9 @@ async def _fetch_patiently(
 async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int, linger: float) -> list[Msg]:
     """Request messages, and collect them until the batch is full or the server ends the request.
 
+    The server ends a request when the next message would exceed `BATCH_BYTES`. A message that is larger comes
+    with the fetch of one message that follows a fetch without messages.
+
     nats-py's own fetch stops after `linger` seconds by this process's clock. A process that is writing
     another batch reads late, so that the batches of a busy stream would end half empty.
 
@@ -103,7 +112,7 @@ async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int
         return messages
     # Without `no_wait` the server holds the request until it is full or expires.
     limits = {"no_wait": True} if messages else {"expires": max(1, int(linger * 1e9))}
-    request = {"batch": batch - len(messages), **limits}
+    request = {"batch": batch - len(messages), "max_bytes": BATCH_BYTES, **limits}
     await consumer._nc.publish(consumer._nms, json.dumps(request).encode(), consumer._deliver)
     end = time.monotonic() + linger + STATUS_WAIT
     with suppress(TimeoutError):

@@ -95,6 +95,20 @@ async def test_fetch_of_a_batch_requests_its_heartbeat(connection: Client) -> No
     assert json.loads((await requests.next_msg()).data)["idle_heartbeat"] == 100_000_000
 
 
+async def test_batch_of_large_messages_ends_early(connection: Client) -> None:
+    """A server drops a connection for which it has to keep too many bytes, 64 MB by default."""
+    subscription = await pull(connection)
+    sizes = [1_000_000] * 10 + [patches.BATCH_BYTES + 1] + [1_000] * 3
+    for size in sizes:
+        await connection.jetstream().publish(SUBJECT, bytes(size))
+    batches: list[list[int]] = []
+    while sum(map(len, batches)) < len(sizes):
+        with suppress(nats.errors.TimeoutError):  # of a request in which the next message has no room
+            batches.append([len(message.data) for message in await subscription.fetch(100, 0.5)])
+    assert [size for batch in batches for size in batch] == sizes
+    assert max(sum(batch) for batch in batches if len(batch) > 1) <= patches.BATCH_BYTES
+
+
 async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_url: str) -> None:
     """A dropped batch comes back after `ack_wait`; here that is longer than the test has patience."""
     count = 400
