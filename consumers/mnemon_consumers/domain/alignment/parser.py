@@ -87,7 +87,7 @@ class _Parser:
         lookups = [token.lookup for token in self._tokens]
         find_entries = load_lexicon().find_entries
         while at < len(self._tokens):
-            entries = self._select_entries(find_entries(lookups[at : at + LONGEST_PHRASE]))
+            entries = self._select_entries(at, find_entries(lookups[at : at + LONGEST_PHRASE]))
             length = len(entries[0].words) if entries else 1
             known = len(self._terms)
             self._add_token(at, length, [entry for entry in entries if len(entry.words) == length], role)
@@ -133,12 +133,13 @@ class _Parser:
         ]
         return len(words) >= FOREIGN_WORDS and not any(map(find_word_entries, words))
 
-    def _select_entries(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _select_entries(self, at: int, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""
         usable = []
         for entry in entries:
             if entry.table == "slots":
-                self._slots.add(entry.concept)
+                if entry.concept != "age" or not self._is_after_year(at):
+                    self._slots.add(entry.concept)
                 continue
             if entry.table == "same":
                 self._concepts.add(entry.concept)
@@ -147,6 +148,11 @@ class _Parser:
             if not entry.is_compound or entry.concept in self._allowed:
                 usable.append(entry)
         return usable
+
+    def _is_after_year(self, at: int) -> bool:
+        """Return whether a year stands before a token: «2020 года» is no age, as «45 лет» is."""
+        before = self._tokens[at - 1].word if at else ""
+        return before.isdecimal() and 1900 <= int(before) <= 2100
 
     def _add_token(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
         """Add the term of a token or a phrase."""

@@ -202,6 +202,8 @@ class _PairComparison:
         return says_same or self._shares_slot()
 
     def _decide_update(self, evidence: str) -> RelationVerdict:
+        if self._shares_only_details():
+            return self._decide_undecided("the facts have only dates and numbers in common")
         if self._has_unmatched_clause():
             return self._decide_undecided(f"{evidence}; the older fact also says something else")
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
@@ -214,8 +216,19 @@ class _PairComparison:
         """
         unmatched = [clause for clause in self.old.clauses if not self._is_matched(clause)]
         # If no word has a counterpart, the newer fact is about one of these clauses.
-        has_words = bool(list_kinds(term for term, _ in self.alignment.pairs) - _KINDS_OF_DETAILS)
-        return len(unmatched) > (0 if has_words else 1)
+        return len(unmatched) > (0 if self._has_common_word() else 1)
+
+    def _has_common_word(self) -> bool:
+        return bool(list_kinds(term for term, _ in self.alignment.pairs) - _KINDS_OF_DETAILS)
+
+    def _shares_only_details(self) -> bool:
+        """Return whether the facts have only dates and numbers in common, and one of them says something
+        else.
+
+        For example, "Got married on 5 May 2020" and "Graduated on 5 May 2020" do.
+        """
+        left = list_kinds((*self.alignment.old, *self.alignment.new)) - _KINDS_OF_DETAILS
+        return bool(left) and not self._has_common_word() and not self._shares_slot()
 
     def _is_matched(self, clause: range) -> bool:
         """Return whether the newer fact has a counterpart of a clause, or replaces its value.
@@ -311,6 +324,8 @@ class _PairComparison:
         return len(shared) > 1 and len(self.new.clauses) < len(self.old.clauses)
 
     def _decide_same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
+        if self._shares_only_details():
+            return self._decide_undecided("the facts have only dates and numbers in common")
         if is_covered and self._joins_clauses():
             return self._decide_undecided("the newer fact may join parts of two statements of the older one")
         return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)

@@ -582,6 +582,17 @@ SEVERAL_STATEMENTS = (
 )
 """Older facts of several statements: marks and words between them, repeated words, companions."""
 
+ONE_DATE = (
+    ("Got married on 5 May 2020", "Graduated on 5 May 2020"),
+    ("Moved to York on 5 May 2020", "Graduated on 5 May 2020"),
+    ("Quit smoking on 5 May 2020", "Graduated on 5 May 2020"),
+    ("Graduated on 5 May 2020 at 10:30", "Had surgery on 5 May 2020 at 10:30"),
+    ("Is single since 2020, birthday is 5 May", "Is vegan since 5 May 2020"),
+    ("Завёл кота 5 мая 2020 года", "Бросил курить 5 мая 2020 года"),
+    ("Женился 5 мая 2020 года", "Окончил институт 5 мая 2020 года"),
+)
+"""Facts with the same date about different things."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -648,7 +659,7 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
     assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), SEVERAL_STATEMENTS)
+@pytest.mark.parametrize(("old", "new"), [*SEVERAL_STATEMENTS, *ONE_DATE])
 def test_no_statement_of_a_fact_is_lost(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
