@@ -225,10 +225,14 @@ class _PairComparison:
         """Return whether the facts have only dates and numbers in common, and one of them says something
         else.
 
-        For example, "Got married on 5 May 2020" and "Graduated on 5 May 2020" do.
+        For example, "Got married in 2020" and "Graduated in 2020" do, and so do "Graduated in 2020" and
+        "Retired in 2020", whose verbs have no content but that something is over.
         """
         left = list_kinds((*self.alignment.old, *self.alignment.new)) - _KINDS_OF_DETAILS
-        return bool(left) and not self._has_common_word() and not self._shares_slot()
+        old, new = (
+            {term.text for term in fact.terms if term.kind is TermKind.LIGHT} for fact in (self.old, self.new)
+        )
+        return (bool(left) or old != new) and not self._has_common_word() and not self._shares_slot()
 
     def _is_matched(self, clause: range) -> bool:
         """Return whether the newer fact has a counterpart of a clause, or replaces its value.

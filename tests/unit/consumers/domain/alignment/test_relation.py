@@ -588,6 +588,8 @@ ONE_DATE = (
     ("Quit smoking on 5 May 2020", "Graduated on 5 May 2020"),
     ("Graduated on 5 May 2020 at 10:30", "Had surgery on 5 May 2020 at 10:30"),
     ("Is single since 2020, birthday is 5 May", "Is vegan since 5 May 2020"),
+    ("Graduated in 2020", "Retired in 2020"),
+    ("Divorced on Monday", "Graduated on Monday"),
     ("Завёл кота 5 мая 2020 года", "Бросил курить 5 мая 2020 года"),
     ("Женился 5 мая 2020 года", "Окончил институт 5 мая 2020 года"),
 )
