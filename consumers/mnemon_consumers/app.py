@@ -181,7 +181,7 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
         RUNNING.set(1, name)
 
     def measure_models() -> "list[Fault]":
-        """Set the metrics of spending and of failing models; return the faults of `list_refusals`."""
+        """Set the metrics of spending and of failing models; return a fault for each model to correct."""
         budget.measure_spending()
         model_reports.measure_failing_models()
         return model_reports.list_refusals()

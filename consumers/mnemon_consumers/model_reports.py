@@ -23,7 +23,7 @@ _reporters: list[CircuitBreaker] = []
 
 @asynccontextmanager
 async def answer_report_requests(connection: Client, circuit_breaker: CircuitBreaker) -> AsyncIterator[None]:
-    """Answer requests for the failing models until the block ends."""
+    """Answer requests for the list of failing models until the block ends."""
 
     async def send_report(message: Msg) -> None:
         await message.respond(_REPORT.dump_json(list(circuit_breaker.failing)))

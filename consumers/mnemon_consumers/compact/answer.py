@@ -146,9 +146,9 @@ class SummaryRejection:
 def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRejection:
     """Check the answer of a model to a request for a summary.
 
-    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. An answer with
-    other text that the check recognises beside the summary, such as an introduction, is rejected. The summary
-    is not shortened, because its end matters as much as its beginning.
+    The reasoning of the model (`<think>`), a bare label such as "Summary:" and quotation marks around the
+    whole are removed. An answer with other text that the check recognises beside the summary, such as an
+    introduction, is rejected. The summary is not shortened, because its end matters as much as its beginning.
 
     Returns:
         The summary on one line, or the reason for its rejection.

@@ -1,10 +1,12 @@
-"""Compaction of one conversation, under its lock, one step at a time, until no step is due or its turn ends.
+"""Compaction of one conversation, under its lock, one step at a time, until no step is due.
 
-Summaries are stored in the log only. Each step waits until the projections have the user's chat events,
-summaries and erasures, then reads them. Before the outcome is appended to the log, the step is compared with
-the projections again, because the model may answer late. If messages are cleared after this comparison, the
-messages and the summary are below the watermark. If the user or the conversation is erased after this
-comparison, the summary is removed from the log again.
+After `TURN_SECONDS` no further step begins, so that other conversations are compacted too.
+
+This module writes summaries to the log only. Each step waits until the projections have the user's chat
+events, summaries and erasures, then reads them. Before the outcome is appended to the log, the step is
+compared with the projections again, because the model may answer late. If messages are cleared after this
+comparison, the messages and the summary are below the watermark, so neither is shown. If the user or the
+conversation is erased after this comparison, the summary is removed from the log again.
 """
 
 import asyncio
@@ -131,7 +133,10 @@ class Compactor:
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact_conversation(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
-        """Compact a conversation until no step is due or its turn ends; return the outcome of its trigger.
+        """Compact a conversation until no step is due; begin no step after `TURN_SECONDS`.
+
+        Returns:
+            The outcome of the conversation's trigger.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Nothing is lost, and

@@ -69,8 +69,10 @@ def choose_next_step(
     Summaries are merged before another summary is written, so that a conversation has at most `merge_above`
     summaries, unless the setting was lowered.
 
-    `uncovered` are the oldest messages that no summary covers, at most `after_messages` + 1; `summaries` are
-    the live ones, oldest first.
+    Args:
+        uncovered: the oldest messages that no summary covers, at most `after_messages` + 1.
+        summaries: the live summaries, oldest first.
+        settings: the tenant's settings for compaction.
     """
     is_due = len(uncovered) > settings.after_messages
     if len(summaries) + is_due > settings.merge_above and len(summaries) > 1:

@@ -17,7 +17,7 @@ consumer has, see `mnemon_infra.durables.GRACEFUL_TIMEOUT`.
 
 
 class InFlightWork:
-    """Work in progress. The end of the block refuses new work, and cancels current work that takes too long.
+    """Work in progress. When the block ends, new work is refused, and work that takes too long is cancelled.
 
     Args:
         ending_seconds: seconds to wait at the end of the block before the current work is cancelled.
@@ -70,7 +70,10 @@ class FairShare:
 
     @contextmanager
     def reserve(self, owner: Owner) -> Iterator[bool]:
-        """Yield whether the user may have one more conversation in progress, until the block ends."""
+        """Yield whether the user may have one more conversation in progress; if so, count it.
+
+        The conversation counts until the block ends.
+        """
         if self._held[owner] >= self._limit:
             yield False
             return

@@ -32,7 +32,7 @@ _PRECEDENCE: Final = {
 
 
 class NearestFact(NamedTuple):
-    """A fact of the user that is near in meaning, with its cosine similarity."""
+    """A fact of the user that is near a text in meaning, with the cosine similarity of the two."""
 
     fact_id: str
     similarity: float
@@ -44,7 +44,8 @@ class Likeness:
 
     Attributes:
         model: the embedding model, such as `wordllama/l2_supercat_256`; None without an embedder.
-        words: cosine similarity of two English words; None if no static vectors are installed.
+        words: function that returns the cosine similarity of two English words; None if no static vectors are
+            installed.
     """
 
     model: str | None = None
@@ -68,8 +69,8 @@ class Matches:
     Attributes:
         best: the fact that the new fact repeats or updates; None if the new fact is a separate fact.
         nearest: the fact that is most like the new fact; None if no known fact was like it.
-        undecided: ids of up to `MOST_UNDECIDED` facts that may say the same, the likeliest; none if `best` is
-            set.
+        undecided: ids of up to `MOST_UNDECIDED` facts that may say the same, the likeliest first; empty if
+            `best` is set.
     """
 
     best: Match | None = None

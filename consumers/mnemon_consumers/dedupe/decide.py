@@ -364,8 +364,8 @@ def rewrite_fact(
 ) -> Fact:
     """Return the fact with the newer words.
 
-    The larger importance counts. Kind and tier change only if the proposal names them. The end comes from the
-    proposal, else see `compute_rewritten_expiry`.
+    The larger importance counts. Kind and tier change only if the proposal names them. The end is that of
+    the proposal; without one in the proposal, `compute_rewritten_expiry` gives the end.
     """
     tier = proposed.tier or former.tier
     end = find_named_end(proposed, at, settings)

@@ -55,10 +55,10 @@ class Neighbours:
         await self._search_texts(self._known.meanings)
 
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
-        """Return the facts near a text in meaning that are live at a time; none without an embedder.
+        """Return the facts near a text in meaning that are live at a time; empty without an embedder.
 
-        These are the unchanged facts among the `NEAREST` hits of the vector store, and the facts that the
-        turn wrote with a text whose vector is known.
+        The facts are those of the vector store's `NEAREST` hits that the turn has not changed, and those that
+        the turn wrote with a text whose vector is known.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.

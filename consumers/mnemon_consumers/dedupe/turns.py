@@ -1,8 +1,8 @@
 """Turns of users: a turn decides on a share of a user's proposals; then other users have their turns.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
-who has more than one turn of work, the broker delivers the messages of other users at once, and the user's
-further turns run without deliveries.
+who has more than one turn of work. The broker then delivers the messages of other users at once, and the
+user's further turns run without deliveries.
 """
 
 import asyncio

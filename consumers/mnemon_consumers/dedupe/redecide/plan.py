@@ -123,7 +123,7 @@ def redecide_proposals(
         standing: the state that these events lead to.
         settings: the settings to decide with. The policy is not applied. Of the limits, only the number of
             days that a working fact is kept matters.
-        meanings: vectors of all `collect_texts`.
+        meanings: vectors of all texts that `collect_texts` returns.
 
     Raises:
         ValueError: a proposal cannot be decided by this version.

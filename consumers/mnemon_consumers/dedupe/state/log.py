@@ -43,8 +43,8 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 class LogState:
     """State of a user after all of the user's events in the log.
 
-    A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough,
-    because ids are numbered in the order of saving.
+    A fact is identified by its origin, the proposal that made it, which is the same under all settings. The
+    fact's id may differ, because ids are numbered in the order of saving.
 
     Attributes:
         versions: maps each fact to the event that wrote it last.
