@@ -79,7 +79,8 @@ class Entry:
 
     Attributes:
         words: the forms of each word of the entry.
-        concept: the meaning of the entry in that table.
+        table: name of the table of the lexicon that has the entry.
+        concept: the meaning that this table gives the entry.
         is_compound: whether it has several words with content, each with a meaning of its own.
     """
 

@@ -46,7 +46,7 @@ _DETAIL_KINDS: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
 
 
 class FactFit(NamedTuple):
-    """A fact that a query may mean; `fit` is 0 to 1."""
+    """A fact that a query may mean, and how well it fits the query: 0 (not at all) to 1 (fully)."""
 
     id: str
     fit: float
@@ -67,7 +67,7 @@ class QueryMatches:
 
 
 def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
-    """Choose the fact that a query names, of facts that are given as id and text."""
+    """Choose the fact that a query names; `facts` yields the id and the text of each fact."""
     asked = parse_words(query[:LONGEST])
     known = {fact_id: parse_words(text) for fact_id, text in facts}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]

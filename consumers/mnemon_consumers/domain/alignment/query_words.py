@@ -158,7 +158,7 @@ class ContentWords:
         return sum(word.weight for word in self.content)
 
     def find(self, word: ContentWord) -> ContentWord | None:
-        """Return the word of this text that is the same as a given word; None without a match."""
+        """Return the word of this text that is the same as a given word; None if no word is."""
         return next((each for each in self.content if is_same(each, word)), None)
 
     def sum_weight_in(self, other: "ContentWords") -> float:

@@ -357,7 +357,7 @@ class Replacement:
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
     def is_quantity(self) -> bool:
-        """Return whether only a number or date differs, and tells what is measured, counted or due."""
+        """Return whether the facts differ only in a number or date that measures, counts or schedules."""
         if self._is_next_model() or (self.is_current and self._is_frequency()):
             return True
         if self.new.is_changed and self.new.is_english and self._is_attribute_value():
@@ -657,7 +657,7 @@ class Replacement:
 
 
 def list_kinds(terms: Iterable[Term]) -> set[TermKind]:
-    """Return the kinds of terms."""
+    """Return the distinct kinds of some terms."""
     return {term.kind for term in terms}
 
 
@@ -677,7 +677,7 @@ def _list_slot_words(slot: str) -> frozenset[str]:
 
 
 def consists_of(terms: Sequence[Term], slot: str) -> bool:
-    """Return whether all terms are words of a slot or words for a change or a beginning."""
+    """Return whether all terms are words of a slot, or words for a change or a beginning (`_BEGINNING`)."""
     return not _drop_slot_words(terms, slot)
 
 

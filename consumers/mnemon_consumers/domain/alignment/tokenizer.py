@@ -54,7 +54,7 @@ class Token(NamedTuple):
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
         is_first: whether it begins a sentence.
-        is_clause_start: whether a mark such as a comma, a full stop or a word such as "and" stands before it.
+        is_clause_start: whether a mark such as a comma or full stop, or a word such as "and", precedes it.
         is_denied: whether it ends in "n't" or is "cannot".
     """
 

@@ -83,7 +83,8 @@ class Budgets:
         they had been answered, with the longest answer. Each object logs at most once a day that a tenant has
         spent its budget.
 
-        If the call is reserved already, only the amount spent is compared with the limit.
+        With `is_reserved`, the cost of the call is reserved already. Then only the amount spent is compared
+        with the limit.
 
         Raises:
             DatabaseUnavailable: the tenant has a limit, and the amount spent cannot be read.
@@ -130,7 +131,7 @@ class Budgets:
         return release
 
     def is_limited(self, tenant: str) -> bool:
-        """Return whether the spending of a tenant is limited."""
+        """Return whether the setting `spending.usd_per_day` limits the spending of a tenant."""
         return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
     def invalidate_cache(self) -> None:

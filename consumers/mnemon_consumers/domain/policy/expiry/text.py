@@ -2,7 +2,8 @@
 
 "On vacation until Friday" names an end. "The deadline is on Friday" names none, because the date of the
 deadline stays the same after Friday. A wrong end hides a fact for ever. So a fact gets no end if there is any
-doubt, such as a past tense before the end, a negation, a habit, a time of day, or a date with two readings.
+doubt. For example, a past tense before the end, a negation, a habit, a time of day, or a date with two
+readings is a reason for doubt.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.

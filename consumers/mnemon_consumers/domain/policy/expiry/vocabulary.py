@@ -14,14 +14,14 @@ class ExpiryLanguage(NamedTuple):
             date, `period...` the current or next day, week, month or year, or a weekend, and `duration...` a
             number of days, weeks or months.
         mark: a word that begins an end, with or without a date after it.
-        needs: by group, words that the rest of the text must have.
-        forbids: by group, words that the rest of the text must not have.
+        needs: by named group of `end`, words that the rest of the text must have.
+        forbids: by named group of `end`, words that the rest of the text must not have.
         doubt: words that make the end doubtful, anywhere in the text.
         clause: separators of clauses in a sentence in which NUL replaces the end.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
         is_in_past: function that returns whether the words before the end are about the past.
         format_phrase: function that returns a phrase in the form that dateparser reads.
-        ahead: the word that turns a duration into a date.
+        ahead: the word that turns a duration into a date for dateparser, such as "in" in "in two weeks".
         next: a word that means the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.
     """

@@ -63,7 +63,8 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 def is_certain_value(text: str) -> bool:
     """Return whether a text has an unmistakable value.
 
-    The value follows punctuation such as a colon, or is quoted; without these, it is the first token.
+    A quoted value is unmistakable. A value after punctuation such as a colon, or else the first token of the
+    text, is unmistakable if `is_strong` says so.
     """
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:

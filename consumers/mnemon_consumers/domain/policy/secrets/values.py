@@ -207,6 +207,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def find_quoted_value(text: str) -> str | None:
-    """Return the quotation, of 2 to 60 characters, at the beginning of a text; None without one."""
+    """Return the quotation, of 2 to 60 characters, at the beginning of a text; None if none is there."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

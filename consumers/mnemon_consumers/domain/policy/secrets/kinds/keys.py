@@ -144,7 +144,7 @@ _PRIVATE: Final = compile_pattern(
 
 
 def find_key(text: str) -> str | None:
-    """Return the kind of key or token in a text, or "a password in an address"; None without one."""
+    """Return the kind of key or token in a text, or "a password in an address"; None if it has neither."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():

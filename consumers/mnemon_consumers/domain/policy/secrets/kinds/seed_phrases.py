@@ -33,7 +33,8 @@ _PLAIN: Final = 6
 def contains_seed_phrase(text: str) -> bool:
     """Return whether a text has a seed phrase.
 
-    That is a row of twelve words of one BIP-39 list, or fewer words after a name such as "seed phrase".
+    A seed phrase is a row of `SHORTEST` or more words of one BIP-39 list, or fewer words after a name such as
+    "seed phrase".
     """
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
