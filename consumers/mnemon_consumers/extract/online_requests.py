@@ -68,8 +68,8 @@ class OnlineRequester:
     A transaction holds the windows of open requests. If the process ends, the transaction ends too, and
     another process asks about these windows, except windows whose answer is in the log already.
 
-    `at_once` is the maximum number of windows of a round, in equal shares for its users; each share has at
-    least one window.
+    The windows are requested in rounds, with one request to the model per window. `at_once` is the maximum
+    number of windows of a round, in equal shares for its users; each share has at least one window.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class WindowRequest:
     def may_have_pairs(self) -> bool:
         """Return whether the request may ask about pairs.
 
-        It may if a model is asked, the settings allow pairs, and no earlier attempt failed.
+        The request may do so if a model is asked, the settings allow pairs, and no earlier attempt failed.
         """
         extraction = self.settings.extraction
         is_asked = extraction.provider != "offline" and bool(self.messages)

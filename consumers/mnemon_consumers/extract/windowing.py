@@ -59,7 +59,7 @@ class WindowCutter:
         `users` has the log position of each user's newest message.
 
         Returns:
-            Users who were checked less than `CHECK_PAUSE` before, and have to be checked again after it.
+            Users who were checked less than `CHECK_PAUSE` ago, to be checked again when this pause ends.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
 def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
     """Yield the chunks of a document, in order; a blank document has no chunks.
 
-    A document whose `source` has an ending of Markdown, such as `.md`, is cut at headings.
+    A document whose `source` ends in a Markdown extension, such as `.md`, is cut at headings.
     The generator yields a chunk every few milliseconds, for a document of any length.
     """
     is_markdown = (source or "").lower().endswith(_MARKDOWN)

@@ -72,7 +72,12 @@ class IndexedSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Content to index, users to sweep with a log position each, and an outcome for each delivery."""
+    """Content to index, users to sweep, and an outcome for each delivery.
+
+    Attributes:
+        sweeps: maps each user to sweep to the log position of the last event that makes the sweep necessary.
+        outcomes: the outcome of each delivery, in the order of the deliveries.
+    """
 
     messages: list[IndexedMessage] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)

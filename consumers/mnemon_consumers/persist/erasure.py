@@ -49,7 +49,7 @@ async def settle_erasures(
         database: the database that has the rows.
         owner: the user.
         position: the applied position of `persist`, which has handled every event up to this position.
-        register: the register that gets an entry for each erasure; None without one.
+        register: the register that gets an entry for each erasure; None if no register is configured.
 
     Returns:
         False if an erasure is not finished and the call has to be repeated.

@@ -82,7 +82,7 @@ class Evidence:
     Attributes:
         words: all forms of the words.
         months: the months that the sources name, by number.
-        days: the days of a month that the sources name, each with the month.
+        days: the days that the sources name, each as month and day of the month.
         is_relative: whether the sources give a relative time, such as "yesterday".
         said_on: the dates of the messages that the fact names; of all messages if it names none.
     """

@@ -53,7 +53,7 @@ class AnswerPublisher:
         the log has already is not appended again.
 
         Raises:
-            nats.errors.Error: part of the events may be missing from the log.
+            nats.errors.Error: NATS does not answer. The log may lack some of the events.
         """
         judged: list[tuple[WindowRequest, WindowJudgement]] = []
         await yield_to_requests()

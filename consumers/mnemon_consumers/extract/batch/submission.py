@@ -93,8 +93,8 @@ class BatchSubmitter:
         """Continue the submission of a batch that may have been interrupted.
 
         If the provider refused the batch, the method submits it again. Else the method first asks the
-        provider whether it has the batch, and submits the batch only if the provider does not have it and no
-        earlier request can still reach the provider.
+        provider whether it has the batch. If not, the method submits the batch, unless an earlier request can
+        still reach the provider.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
