@@ -37,8 +37,8 @@ def _build_moved_error(residence: Residence, reason: str) -> AskError:
 def holds_copy(residence: Residence) -> bool:
     """Return whether a deployment has only a copy of a tenant, which lives in the other deployment.
 
-    It does while the tenant moves to this deployment, after an abandoned move to it, and after a move from it
-    that can no longer be reverted.
+    There is only a copy while the tenant moves to this deployment, after an abandoned move to it, and after a
+    move from it that can no longer be reverted.
     """
     return residence.state == "arriving" or (residence.state == "moved" and residence.is_confirmed)
 

@@ -146,9 +146,9 @@ async def read_unsummarised_messages(
 ) -> ContextParts:
     """Return the parts with the messages after the newest summary, and with counts of older messages.
 
-    The number of messages that are read is limited to the budget divided by `TOKENS_PER_MESSAGE`, but at
-    least to `LOADED` and the setting `recent_messages`, and at most to `MOST_READ`; earlier messages are only
-    counted. A failed read leaves its part as it was, and is added to `missing`.
+    The maximum number of messages to read is the budget divided by `TOKENS_PER_MESSAGE`. It is not below
+    `LOADED` or the setting `recent_messages`, and not above `MOST_READ`. Earlier messages are only counted.
+    A failed read leaves its part as it was, and is added to `missing`.
     """
     messages, memory = parts.messages, turn.memory
     if messages is None:

@@ -48,10 +48,10 @@ def fit_context(
 ) -> FittedContext:
     """Choose the parts of a context that fit in at most `budget` tokens.
 
-    A section takes at most its own tokens; 0 leaves the section out. A section of facts also takes at most
-    its `characters`. Recent messages additionally take the tokens that other sections leave. If not
-    everything fits, a section that needs more than its share of the budget is limited to its share. `count`
-    gets the same texts several times and should cache them.
+    A section takes at most the tokens that `sections` gives it; 0 leaves the section out. A section of facts
+    also takes at most its `characters`. Recent messages additionally take the tokens that other sections
+    leave. If not everything fits, a section that needs more than its share of the budget is limited to its
+    share. `count` gets the same texts several times and should cache them.
     """
     chooser = ItemChooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}

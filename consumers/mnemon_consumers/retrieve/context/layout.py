@@ -49,8 +49,10 @@ class Frame(NamedTuple):
 
 
 class ContextLayout(Protocol):
-    """Layout of a format. A section's tokens are the tokens of its frame and items, with an error of a few
-    tokens.
+    """Layout of a format.
+
+    The tokens of a section are counted as the sum of its frame and its items. This sum may differ from the
+    tokens of the section as a whole by a few tokens.
 
     Attributes:
         nothing: the rendered form if nothing fits.

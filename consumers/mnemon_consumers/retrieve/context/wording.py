@@ -16,7 +16,7 @@ ContextLanguage = Literal["en", "ru"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Fixed words. The headings belong to the formats `messages` and `markdown`.
+    """The fixed words in one language. Only the formats `messages` and `markdown` show the headings.
 
     Attributes:
         nothing_saved: the sentence for a user without any saved memory.

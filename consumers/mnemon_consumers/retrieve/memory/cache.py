@@ -110,7 +110,7 @@ class UserCache:
 class CountCache:
     """Counts of messages in recently requested conversations. A change of the user keeps the counts.
 
-    Settled messages stay the same until they are cleared or erased together with all messages before them.
+    Projected messages stay the same until they are cleared or erased together with all messages before them.
     Counts are not used if the view of the conversation lacks messages after the counted ones.
     `Memory.drop_all` replaces the cache, so each read has to use one and the same cache throughout.
     """
@@ -134,7 +134,10 @@ class CountCache:
     def record_counts(
         self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int
     ) -> None:
-        """Cache the counts if all counted messages are settled: at or below the log position `settled`."""
+        """Cache the counts if all counted messages are at or below the log position `settled`.
+
+        Both the view and the counts reflect the log up to `settled`.
+        """
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted
 

@@ -28,8 +28,8 @@ class UserTail(NamedTuple):
 class LogFollower:
     """Follows the applied positions of `persist` and `index`, and the changes of users.
 
-    `users` is the maximum number of users whose newest change is remembered. The settings limit the wait for
-    a position.
+    `users` is the maximum number of users whose newest change is remembered. The setting
+    `wait_for_log_ms` limits the wait for a position.
     """
 
     def __init__(self, settings: LiveSettings, users: int) -> None:
@@ -42,7 +42,7 @@ class LogFollower:
         self._stream_context: JetStreamContext
 
     async def follow_changes(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
-        """Subscribe to changes, and call `drop_user` for each user who changes.
+        """Subscribe to notices of changes, and call `drop_user` for each user who changes.
 
         Raises:
             nats.errors.Error: the server does not answer.

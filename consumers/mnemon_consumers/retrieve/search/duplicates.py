@@ -128,11 +128,15 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    They say the same if they have the same words in the same order, whatever the punctuation (except question
-    marks). They also do if they differ only in letter case, white space, contractions, `_LIGHT_WORDS` that
-    BM25 does not weigh, the order of their clauses, the place of a time or a particle in its clause,
-    punctuation that ends no clause, and endings that stemming removes (except those of `_VERB_FORMS`). A text
-    longer than `LOOKED_AT` characters says the same only as an exact copy of it.
+    Two texts say the same if they have the same words in the same order, whatever the punctuation (except
+    question marks). They also say the same if they differ only in these respects:
+
+    - letter case, white space, contractions, and punctuation that ends no clause;
+    - `_LIGHT_WORDS` that BM25 does not weigh;
+    - the order of their clauses, and the place of a time or a particle in its clause;
+    - endings that stemming removes, except those of `_VERB_FORMS`.
+
+    A text longer than `LOOKED_AT` characters says the same only as an exact copy of it.
     """
     if text == other:
         return True

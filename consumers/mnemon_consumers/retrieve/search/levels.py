@@ -33,8 +33,9 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """The newest messages of a conversation, which count as recent; `conversation` may be None for the
-    current one.
+    """The newest messages of a conversation, which count as recent.
+
+    The conversation None is the current conversation.
     """
 
     conversation: str | None

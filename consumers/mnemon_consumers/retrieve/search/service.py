@@ -192,7 +192,7 @@ class Search:
         }
 
     def expire_caches(self) -> None:
-        """Drop the frequent names, and let the words of all tenants be counted again, after a swap."""
+        """Drop the cached frequent names and expire the word counts of all tenants, after a swap."""
         self._frequent_names.clear()
         self._statistics.expire_counts()
 

@@ -39,8 +39,9 @@ NOT_COUNTED: Final = WordStatistics(None, NO_STATISTICS)
 
 
 class Statistics:
-    """Word statistics of tenants. Queries do not wait for a count: a query before the first count uses no
-    statistics.
+    """Word statistics of tenants.
+
+    Queries do not wait for a count: a query before the first count uses no statistics.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class Statistics:
         self._counting: set[asyncio.Task[None]] = set()
 
     def get_statistics(self, tenant: str) -> WordStatistics:
-        """Return the last count; start another count if the last count is old and the tenant has changed
-        since.
+        """Return the last count; `NOT_COUNTED` before the first count.
+
+        Start another count if the last is older than `RECOUNT_SECONDS` and the tenant has changed since.
         """
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):

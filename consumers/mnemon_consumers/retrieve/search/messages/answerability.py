@@ -159,11 +159,11 @@ def judge_messages(
     statistics: TermStatistics,
     thresholds: Thresholds | None,
 ) -> Judgement | None:
-    """Return how probable it is that the messages answer the query; None if that cannot be told.
+    """Judge how probable it is that the messages answer the query; return None if the query is not judged.
 
-    It can be told only of questions that stand alone, with the embedding model for which the weights
-    were fitted, and only if the model knows the language of both the query and the best message.
-    `LEAST_TERMS`, `LEAST_FOUND` and `LEAST_TEXTS` are further minimums.
+    The query is judged only with the embedding model for which the weights were fitted, if this model knows
+    the language of both the query and the best message. The statistics must count at least `LEAST_TEXTS`
+    texts. `extract_answerability_features` names the other conditions.
 
     Args:
         scored: the messages found, best first.
@@ -192,9 +192,10 @@ def extract_answerability_features(
 ) -> AnswerabilityFeatures | None:
     """Return the features of the messages found; None if the query is not judged.
 
-    The query is not judged if it depends on the messages before it, is not a question or is too long, has
-    fewer than `LEAST_TERMS` words, or has found fewer than `LEAST_FOUND` messages. Messages that repeat the
-    question do not count: the user may just have asked it in a conversation.
+    The query is not judged if it depends on the messages before it, is not a question, or has more than
+    `LONGEST_QUESTION` characters or fewer than `LEAST_TERMS` words. Nor is it judged if fewer than
+    `LEAST_FOUND` messages were found. Messages that repeat the question are left out: the user may just have
+    asked it in a conversation.
 
     Args:
         scored: the messages found, best first.

@@ -43,11 +43,11 @@ class MessageFeatures(NamedTuple):
         cosine: cosine with the query; the lowest cosine found, if meaning did not find the message.
         cosine_rank: as `term_rank`, by the cosine, times the trust in similarities.
         coverage: share of the query's words that the text has, weighted by rarity, 0 to 1.
-        novelty: as `coverage`, but a repeated word weighs less. Of the messages given, in the order of the
-            log, the second message with the word has half of its weight, the third a third, and so on,
-            because messages often return to what an earlier message told. The last message with the word has
-            its whole weight, because this message may correct the others. A message with exactly the words
-            of the query has its coverage as novelty, and is not counted as a repetition.
+        novelty: as `coverage`, but a repeated word weighs less, because messages often return to what an
+            earlier message told. In the order of the log, the second message with the word has half of its
+            weight, the third a third, and so on. The last message with the word has its whole weight, because
+            this message may correct the others. A message with exactly the words of the query has its
+            coverage as novelty, and is not counted as a repetition.
         neighbours: sum of the scores of up to `REACH` messages before and after, faded by distance.
         answer: score of the preceding message if that message asks something, because this message may be the
             answer.

@@ -227,10 +227,10 @@ class QueryIntent:
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those of the names that the query has.
+        """Return those of `names` that the query mentions.
 
-        A query has a name in full, as one word of the name, as a short form or in a grammatical case. If the
-        query has none of them, the newest antecedent that has any decides.
+        A query mentions a name in full, as one word of the name, as a short form or in a grammatical case. If
+        the query mentions none of them, the result is the names in the newest antecedent that mentions any.
         """
         known = frozenset(names)
         texts = (self.text, *(antecedent.text for antecedent in self.antecedents))

@@ -1,8 +1,8 @@
 """Periods that a query names: "last week", "in March 2024", «прошлым летом», "21.01.2024". No I/O, no clock.
 
 A lexicon gives each word its role in dates, and rules match the sequence of roles. The module does not use
-dateparser, which takes a millisecond for each phrase of a query and most of a second to load, and does not
-know seasons, weekends and parts of a month.
+dateparser, which takes a millisecond for each phrase of a query, and most of a second to load. Besides,
+dateparser does not know seasons, weekends and parts of a month.
 """
 
 import math

@@ -97,7 +97,8 @@ async def find_unfinished_stores(
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
-    `is_settled` tells whether the row of the erasure is settled; None if there is no row yet.
+    `is_settled` tells whether `persist` has marked the row of the erasure as finished; None if there is no
+    row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -138,7 +139,8 @@ async def count_matches_by_store(
 ) -> dict[str, JsonValue]:
     """Count by store the entries of a user that contain the text `words`, regardless of letter case.
 
-    `statistics` counts columns of PostgreSQL's statistics, which have values of all users.
+    The count `statistics` is of columns whose statistics in PostgreSQL contain the text. Statistics have
+    samples of the values of all users.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
@@ -167,7 +169,7 @@ async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids:
 async def count_orphaned_points(
     database: Database, vector_index: VectorIndex, owner: Owner, below: int
 ) -> int:
-    """Count points whose rows are gone, among those of messages below a log position and of other items.
+    """Count the points without a row: those of messages below a log position, and those of other items.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.

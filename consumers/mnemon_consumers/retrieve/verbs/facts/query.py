@@ -92,7 +92,8 @@ class FactQuery:
         """Return up to `CANDIDATES` facts that a query may mean, ranked by their words and by a search.
 
         Raises:
-            Refusal: no fact fits the query, or no fact has one of its words and facts cannot be searched now.
+            Refusal: no fact fits the query; or no fact has a word of the query, and facts cannot be searched
+                now.
         """
         # The words of the query decide, so a reranker is not asked.
         settings = self._settings.get_settings(owner[0]).retrieval.model_copy(update={"reranker": None})
