@@ -1,6 +1,4 @@
-"""Handler of `compact`: triggers the compaction of long conversations, and compacts each conversation on its
-trigger.
-"""
+"""Handler of `compact`: triggers the compaction of long conversations, and compacts them on the triggers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -87,8 +87,12 @@ def compare_facts(
 ) -> Matches:
     """Compare a new fact with the known facts.
 
-    `nearest` has the known facts that are near in meaning. `settings` has thresholds that override those of
-    the model, and tells whether an update requires similarity.
+    Args:
+        text: the new fact.
+        facts: the known facts.
+        nearest: the known facts that are near in meaning.
+        likeness: the embedding model with its thresholds, and the similarity of words.
+        settings: thresholds that override those of the model, and whether an update requires similarity.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse_fact(text)

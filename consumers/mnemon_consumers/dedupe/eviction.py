@@ -34,8 +34,11 @@ def choose_evictions(
     The result is None if a fact of high importance would have to be evicted for a fact of lower than high
     importance.
 
-    `others` are the user's other live facts. `joins` tells whether the fact adds to the number of
-    facts; a rewritten fact only moves between tiers.
+    Args:
+        fact: the fact that needs room.
+        others: the user's other live facts.
+        limits: the limits of the tiers and of the user.
+        joins: whether the fact adds to the number of facts; a rewritten fact only moves between tiers.
     """
     within = {tier: limit for tier, limit in _list_tier_limits(limits).items() if tier == fact.tier}
     leaving = _select_evictions(others, within, limits.per_user if joins else None, reserved=1)

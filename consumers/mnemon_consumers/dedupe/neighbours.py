@@ -89,8 +89,7 @@ class Neighbours:
                 self._ended.add(event.fact_id)
 
     async def write_points(self) -> None:
-        """Write the points of the facts that the turn wrote, and delete the points of the facts that the turn
-        ended.
+        """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
 
         Raises:
             EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.

@@ -179,8 +179,11 @@ def parse_answer(
 ) -> ParsedAnswer:
     """Parse the answer of a model.
 
-    `messages` are those of the request, in the order of their numbers in it. `known` has the facts that the
-    request named, and `pairs` the pairs that it asked about.
+    Args:
+        answer: the answer.
+        messages: the messages of the request, in the order of their numbers in it.
+        known: the facts that the request named.
+        pairs: the pairs of facts that the request asked about.
 
     Raises:
         UnreadableAnswer: the answer has no list of facts, or is too long.

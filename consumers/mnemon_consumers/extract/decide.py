@@ -70,8 +70,11 @@ def cut_windows(
     windows, and a last window of at least `after_messages` messages. Only messages that are worth reading
     count. Messages between windows belong to the window before them, so that each message is read once.
 
-    `messages` are those that belong to no window, oldest first. With `rested`, all of them are due even if
-    the conversation does not rest yet.
+    Args:
+        messages: the messages of the conversation that belong to no window, oldest first.
+        now: the current time.
+        settings: the tenant's settings for extraction.
+        rested: whether all messages are due even if the conversation does not rest yet.
     """
     if not messages:
         return WindowCut((), None)

@@ -20,7 +20,9 @@ MOST_ASKED: Final = 3
 def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
     """Return the pairs that a model may be asked about, oldest first.
 
-    `record` has the user's pairs in the log, and `facts` the user's live facts, by id.
+    Args:
+        record: the user's pairs in the log.
+        facts: the user's live facts, by id.
     """
     unanswered = Counter(record.unanswered)
     pairs: dict[frozenset[str], FactPair] = {}

@@ -32,10 +32,10 @@ MOST_TRIGGERED: Final = 500
 
 
 class ExtractionPipeline:
-    """The connected parts of `extract`. Every call can be repeated, and several processes can make the same
-    call.
+    """The connected parts of `extract`.
 
-    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
+    Every call can be repeated, and several processes can make the same call. All methods may raise
+    `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Handler of `persist`: writes each batch in a transaction, publishes triggers and notices, acknowledges."""
+"""Handler of `persist`: writes each batch of events in a transaction.
+
+Then it publishes the triggers and notices that follow, and acknowledges the deliveries.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

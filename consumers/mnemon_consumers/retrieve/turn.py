@@ -188,7 +188,10 @@ async def _count_unread(
 async def await_read(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
-    """Wait for a read until a time of the event loop; on failure, return None and add to `missing`."""
+    """Wait for a read until a time of the event loop.
+
+    On failure, add `sections` to `missing` and return None.
+    """
     try:
         async with asyncio.timeout_at(until):
             return await read

@@ -48,7 +48,7 @@ class RelationVerdict:
 
     Attributes:
         relation: relation of the newer fact to the older fact.
-        evidence: the reason. It quotes no fact, because it is stored longer than the facts.
+        evidence: the reason, without a quotation of the facts, because reasons are stored longer than facts.
         score: share of a fact's weight that has a counterpart in the other fact, 0 to 1; the smaller of the
             two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.

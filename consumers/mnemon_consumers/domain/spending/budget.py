@@ -1,4 +1,7 @@
-"""Daily budgets, which limit the spending of a tenant on language models. Chats of the proxy do not count."""
+"""Daily budgets, which limit the spending of a tenant on language models.
+
+Requests of clients that the proxy passes on do not count.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator

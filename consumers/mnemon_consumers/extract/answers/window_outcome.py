@@ -168,7 +168,7 @@ def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEv
 def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
     """Convert a stored window into the window of an event.
 
-    `pairs` are the pairs of facts that the window's request asks about.
+    The window's request asks about `pairs`.
     """
     return Window(
         tenant=window.tenant,

@@ -75,7 +75,7 @@ class SnapshotPool:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Yield the pool. It closes snapshots without requests, and all snapshots when the block ends."""
+        """Yield the pool, which closes snapshots without requests, and all snapshots when the block ends."""
         closing = asyncio.create_task(self._close_unused_snapshots())
         try:
             yield self
