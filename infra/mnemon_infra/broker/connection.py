@@ -111,7 +111,7 @@ def parse_login(url: str) -> dict[str, Any]:
 
 @contextmanager
 def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
-    """Yield an event that is set after each reconnect: the server may have dropped the client's state."""
+    """Yield an `asyncio.Event` that each reconnect sets: the server may have lost the client's state."""
     event = asyncio.Event()
     # nats-py has one listener for reconnects: this one replaces it, and calls it.
     listener = connection._reconnected_cb

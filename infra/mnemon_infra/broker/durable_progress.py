@@ -1,4 +1,4 @@
-"""Progress of durables by the server's figures: stalled readers, and applied positions that stand still."""
+"""Progress of durables, from their states on the server: stalled readers, and positions that stand still."""
 
 import asyncio
 import time
@@ -44,7 +44,7 @@ class DurableProgress:
         self._applied: dict[str, _Mark] = {}
 
     def observe(self, infos: Iterable[ConsumerInfo], now: float | None = None) -> None:
-        """Record the server's figures of all durables.
+        """Record the states of all durables, as the server reports them.
 
         A durable that is absent, paused or without waiting messages is forgotten, so that its times start
         again at 0.
@@ -76,7 +76,7 @@ class DurableProgress:
     def measure_standstill(self, name: str, now: float | None = None) -> float:
         """Return the seconds for which an applied position has stood still while messages waited.
 
-        Return 0 below `STANDSTILL_SECONDS`, and for durables other than `APPLIED`.
+        Return 0 below `STANDSTILL_SECONDS`, and for durables that are not in `APPLIED`.
         """
         return _measure_seconds(self._applied.get(name), now, STANDSTILL_SECONDS)
 

@@ -150,7 +150,7 @@ async def _store_dead_letter(
 
 
 def measure_message(headers: Mapping[str, str], body: bytes) -> int:
-    """Return an upper bound of the bytes of a message that `max_payload` of the server limits."""
+    """Return an upper bound of the bytes of a message, which the server compares with `max_payload`."""
     return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
 
 

@@ -47,8 +47,8 @@ async def fetch(
     """Fetch a batch with the errors that FastStream expects, and wait longer while no messages come.
 
     FastStream catches nats-py's own TimeoutError only. On the builtin TimeoutError, FastStream drops the
-    messages that the batch has collected so far, and the server redelivers these messages after `ack_wait`: 1
-    to 8 % of all messages were that late.
+    messages that the batch has collected so far. The server redelivers these messages only after `ack_wait`:
+    1 to 8 % of all messages were that late.
 
     FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
     server at this interval: fifty times a second, for a tenth of a core. So a fetch that follows one without

@@ -33,7 +33,7 @@ EVERYWHERE: Final = 2**63 - 1
 def escape_as_json(words: str) -> tuple[str, str]:
     """Return a text as it stands inside a JSON string, and inside JSON that is itself in a JSON string.
 
-    Dead letters contain the answers of models as JSON in a string, and messages the arguments of tools.
+    Dead letters contain models' answers as JSON in a string; messages contain tools' arguments in this way.
     """
     once = json.dumps(words, ensure_ascii=False)[1:-1]
     return once, json.dumps(once, ensure_ascii=False)[1:-1]

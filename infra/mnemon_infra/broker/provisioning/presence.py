@@ -96,7 +96,7 @@ async def watch_durables(
 
     Args:
         connection: an open connection.
-        durables: the durables that this process reads; without any, the function returns at once.
+        durables: the durables that this process reads; if empty, the function returns at once.
         resubscribe: subscribes this process again to a durable whose readers have stalled.
         get_newest: returns the newest event of the log that this process has received.
     """
@@ -262,7 +262,7 @@ async def _recreate_absent(connection: Client, durables: Sequence[DurableConsume
 
 
 async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
-    """Create the durables that are absent; return the server's figures of the other durables.
+    """Create the durables that are absent; return the states of the others, as the server reports them.
 
     A subscriber would create an absent durable itself, with nats-py's defaults instead of its filter and its
     limits.

@@ -1,4 +1,4 @@
-"""Restored log: the mark of a restore that has not ended, and the positions whose times are in headers."""
+"""Restored log: the mark of a restore that has not ended, and the last position that a restore wrote."""
 
 from typing import Final
 

@@ -152,9 +152,9 @@ async def find_moved_position(
 
     Args:
         connection: connection to the server.
-        tenant: the tenant.
-        moment: the moment.
-        position: position of the last event of the log before the moment.
+        tenant: id of the tenant.
+        moment: the moment to find the position of.
+        position: position of the log's last event before the moment, of any tenant.
         first: position of the first event that moved here.
         last: position of the last event that moved here.
 
@@ -209,7 +209,7 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
 async def _read_pages(
     connection: Client, place: ConsumerInfo, page: int
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """Yield the pages of a consumer until the stream ends or a message is lost on its way."""
+    """Yield the pages of a consumer until the stream ends or a message is lost."""
     async with _Pages(connection, place, page) as pages:
         while read := await pages.read_next():
             yield read
@@ -239,7 +239,7 @@ class _Pages:
             await self._subscription.unsubscribe()
 
     async def read_next(self) -> list[StreamMessage]:
-        """Return the next page; empty when the stream has ended or a message was lost on its way."""
+        """Return the next page; empty when the stream has ended or a message was lost."""
         if not self._remaining:
             return []
         with suppress(TimeoutError):
@@ -273,7 +273,7 @@ class _Pages:
 
 
 def parse_consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the ordinal number of a message in its consumer, and the number of messages that follow."""
+    """Return the number of a message among its consumer's deliveries, from 1, and how many follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
         fields = fields[2:]

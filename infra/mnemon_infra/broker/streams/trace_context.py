@@ -15,7 +15,7 @@ log = structlog.get_logger("broker")
 async def read_trace(connection: Client, position: int) -> str | None:
     """Return the trace of the event at a log position.
 
-    The result is None without tracing, without such an event, or if the server does not answer.
+    The result is None if tracing is off, the log has no event at the position, or the server does not answer.
     """
     if not tracing.is_tracing_on():
         return None
