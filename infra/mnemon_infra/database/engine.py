@@ -347,7 +347,7 @@ class Database:
 
         An exception in the block rolls the transaction back.
 
-        Without `keep`, the transaction is rolled back at the end of the block in any case.
+        If `keep` is False, the transaction is rolled back even if no exception occurs.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.

@@ -36,8 +36,8 @@ class LeaseHeld(Exception):
     """Another process holds the lease.
 
     Attributes:
-        holder: the process and its machine; None if the database does not tell.
-        since: the time since which the process holds the lease; None if the database does not tell.
+        holder: the process and its machine; None if the database does not show them.
+        since: the time since which the process holds the lease; None if the database does not show it.
     """
 
     def __init__(self, holder: str | None, since: datetime | None) -> None:

@@ -197,7 +197,7 @@ async def search_inactive_generations(
 ) -> dict[str, int]:
     """Count the rows of a user that contain the text `words`, in each generation that is not live.
 
-    The text is looked for as by `count_rows_with`.
+    Letter case is ignored, as in `count_rows_with`.
     """
     return await _count_in_schemas(connection, _SEARCHES, _bind_search(tenant, user, words))
 

@@ -229,7 +229,7 @@ def _escape_in_array(value: str) -> str:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return those of a user's `event_ids` that are stored messages or memory events."""
+    """Return the ids among `event_ids` that belong to stored messages or memory events of the user."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

@@ -43,7 +43,7 @@ class FactRecord(NamedTuple):
         expires_at: the time from which readers leave the fact out; None for never.
         saved_at: the time of its first version: when the log stored it, or the original time of an imported
             fact.
-        changed_at: the time of its current version, in the same sense.
+        changed_at: the time of its current version, defined as for `saved_at`.
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.
@@ -131,7 +131,7 @@ _VERSIONS = Lookup(_select_versions())
 
 @query
 async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
-    """Return for each user all facts, sorted by id, expired facts included: callers compare dates."""
+    """Return all facts of each user, sorted by id, including facts that have expired and not ended yet."""
     found = await _FACTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [_make_facts(rows) for rows in found]
 

@@ -29,7 +29,7 @@ class OpenedPairs(NamedTuple):
     Attributes:
         seq: log position of the event that wrote the fact.
         version: id of the event that wrote the fact.
-        undecided: ids of the facts that may say the same.
+        undecided: ids of the facts that may say the same as this fact.
     """
 
     seq: int
@@ -47,7 +47,7 @@ class PairRecord:
         merged: for the id of each merged fact, the id of the fact that it was merged into.
         merges: event ids of the merges.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.
-        asked: pairs that an open batch asks about, other than the batch to be submitted.
+        asked: pairs that open batches ask about, except the batch that is about to be submitted.
     """
 
     opened: list[OpenedPairs] = field(default_factory=list)

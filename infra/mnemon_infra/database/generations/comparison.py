@@ -23,7 +23,8 @@ class Difference(NamedTuple):
         key: the primary key of the row, by column.
         live: the differing values in the live generation, by column: all values if the rebuilt generation
             lacks the row, and None if the live generation lacks the row.
-        rebuilt: the differing values in the rebuilt generation, likewise.
+        rebuilt: the differing values in the rebuilt generation, by column: all values if the live generation
+            lacks the row, and None if the rebuilt generation lacks the row.
     """
 
     table: str

@@ -41,8 +41,8 @@ class TablesBusy(DatabaseUnavailable):
 async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """Open a transaction during which no other transaction writes the live generation.
 
-    Writers wait until this transaction ends, and then write the generation that is live by then. Readers of
-    projections do not wait.
+    Writers wait until this transaction ends, and then write the generation that is live at that time. Readers
+    of projections do not wait.
 
     Raises:
         TablesBusy: other transactions hold the tables; this one has locked nothing.

@@ -16,7 +16,7 @@ class TenantScan(NamedTuple):
 
     Attributes:
         begun_at: the time at which the scan began; None before the first scan.
-        reached: the last user that the scan has handled; None if the scan is complete, or none has begun.
+        reached: the last user that the scan has handled; None if the scan is complete or has not begun.
     """
 
     tenant: str

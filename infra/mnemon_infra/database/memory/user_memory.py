@@ -25,7 +25,7 @@ BEGINNING = 1000
 class NewestMessagesQuery(NamedTuple):
     """A request for the newest `limit` messages or summaries of a conversation.
 
-    `conversation` None stands for the current conversation.
+    If `conversation` is None, the query is for the current conversation.
     """
 
     tenant: str

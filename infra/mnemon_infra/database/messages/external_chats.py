@@ -1,8 +1,8 @@
 """Chats in another program's PostgreSQL, read as a stream from one snapshot and never written.
 
 The readers know two layouts. `conversations` has a row per message. `chat-logs` has a row per question with
-its answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns, which
-the readers look up by their usual names.
+its answer, and the memory of a bot in `chat_sessions.memory`. In `chat-logs`, the user is in the column `user_id`,
+`telegram_user_id` or `chat_id`, and the session in `session_id` or `chat_session_id`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence

@@ -176,7 +176,7 @@ def build_row(delivery: Delivery) -> Row | None:
 
 
 def build_rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
-    """Yield the rows of events; an invalid event has no row but a dead letter, written by `persist`."""
+    """Yield the rows of events. An invalid event has no row; `persist` stores a dead letter for it."""
     for delivery in deliveries:
         with suppress(InvalidSubject, UnknownEvent, InvalidBody):
             if (row := build_row(delivery)) is not None:

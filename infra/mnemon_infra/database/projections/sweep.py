@@ -132,8 +132,8 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
         tenant: the tenant of the user.
         user: the user to sweep.
         up_to: watermarks and endings above this log position are left for later; all events up to it must be
-            applied. Otherwise a start that is applied later could put a message into another conversation
-            than the cleared one, or a removal could turn out to be a copy of an earlier removal.
+            applied. Otherwise a start that is applied later could put a message into a conversation that was
+            not cleared. A removal, too, could turn out to be a copy of an earlier removal.
 
     Returns:
         The number of events that lost their content.

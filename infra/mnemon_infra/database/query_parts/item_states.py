@@ -38,7 +38,7 @@ def has_name(names: Iterable[str], table: FromClause = events) -> ColumnElement[
 def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
     """Return a log position from the body of an event.
 
-    The expression has the exact words of the index, because PostgreSQL uses the index only then.
+    The expression is exactly that of the index: otherwise PostgreSQL does not use the index.
     """
     return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 

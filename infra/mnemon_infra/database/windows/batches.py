@@ -41,7 +41,7 @@ class StoredBatch:
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
         deadline_at: the time from which unfinished windows are requested online.
-        error: the reason for its failure, or for a refused submission; None without either.
+        error: the reason for its failure, or for a refused submission; None if there was neither.
     """
 
     batch_id: str

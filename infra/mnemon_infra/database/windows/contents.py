@@ -85,8 +85,8 @@ async def load_window_messages(
 async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows whose answer in the log is projected.
 
-    The set leaves out a window that was reopened after an answer with the outcome `dead`; such a window has
-    more attempts than that answer.
+    A window that was reopened after an answer with the outcome `dead` is left out: the window has had more
+    attempts than that answer records.
     """
     places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
     found = await _NOTED.fetch_each(connection, places)

@@ -128,7 +128,10 @@ async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dic
 async def load_usage(
     connection: Connection, tenant: str | None, since: datetime, until: datetime
 ) -> list[CallTotals]:
-    """Return the totals of model calls between two moments, of a tenant or of all, sorted."""
+    """Return the totals of model calls between two moments, of one tenant or of all tenants.
+
+    They are sorted by tenant, purpose, day, provider, model and mode.
+    """
     found = []
     # One query per day: a busy month would exceed the statement timeout.
     for begin, end in _split_days(since, until):
