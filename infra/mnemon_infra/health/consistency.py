@@ -121,7 +121,7 @@ async def find_lost_collections(database: Database, vectors: VectorStore) -> lis
 
 
 async def list_owners_to_sweep(database: Database, collections: Iterable[Collection]) -> set[Owner]:
-    """Return the users with rows whose points an index sweep can write again to one of the collections.
+    """Return the users whose points in these collections a sweep of `index` can write again from rows.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -25,7 +25,8 @@ def read_api_key(deployment: Deployment, setting: KeySetting, error: type[Except
     """Return the key of a provider; `NO_KEY` if no key is set, but the address of a server is.
 
     Raises:
-        error: neither a key nor an address is set, or the key has characters that no request can carry.
+        error (the class that the caller passes): neither a key nor an address is set, or the key has
+            characters that no request can carry.
     """
     provider, variables = _KEYS[setting]
     secret: SecretStr | None = getattr(deployment, f"{setting}_api_key")

@@ -1,7 +1,7 @@
 """Concepts of words, in English and Russian.
 
 Texts about the same thing share a concept even if they share no word: a question may say `job` or `работа`,
-and the message `office` or `контора`. Static vectors bridge such words in English only. The concepts are
+and the message `office` or `контора`. Static vectors relate such words in English only. The concepts are
 terms of sparse vectors, beside the words, so that searches weigh them by rarity too.
 """
 

@@ -27,8 +27,8 @@ class RowDeviation(NamedTuple):
     """A deviation between an event and its row: a missing row, another position or value, or removed content.
 
     Attributes:
-        stored: the log position that its row names; None if there is no row, or if the event is an erasure of a
-            user that the stored row does not cover.
+        stored: the log position that its row names; None if there is no row, or if the event is an erasure
+            of a user that the stored row does not cover.
         differs: the columns whose values differ from the event.
         is_gone: True if the row no longer has its content.
     """

@@ -1,8 +1,8 @@
 """Chats in another program's PostgreSQL, read as a stream from one snapshot and never written.
 
 The readers know two layouts. `conversations` has a row per message. `chat-logs` has a row per question with
-its answer, and the memory of a bot in `chat_sessions.memory`. In `chat-logs`, the user is in the column `user_id`,
-`telegram_user_id` or `chat_id`, and the session in `session_id` or `chat_session_id`.
+its answer, and the memory of a bot in `chat_sessions.memory`. In `chat-logs`, the column of the user is
+`user_id`, `telegram_user_id` or `chat_id`, and that of the session is `session_id` or `chat_session_id`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence

@@ -126,7 +126,7 @@ class LineFailed:
             request is the reason.
         is_adapted: True if further requests are sent in another form, with which the line may succeed.
         is_unasked: True if the batch was cancelled or has expired before it reached the line.
-        usage: tokens of a test request that was sent to find the reason; None without one.
+        usage: tokens of a test request that was sent to find the reason; None if none was sent.
     """
 
     error: str
@@ -254,7 +254,7 @@ class RequestRefused(Exception):
 
     Attributes:
         error: the provider's description; `add_explanation` adds it without the request's content.
-        usage: tokens of the test request that showed that this request is the reason; None without one.
+        usage: tokens of the test request that showed that this request is the reason; None if none was sent.
     """
 
     def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
@@ -271,7 +271,7 @@ class RequestRefused(Exception):
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 
     def blame_account(self, model: str) -> ModelRefused:
-        """Return the refusal of the model, if this error was raised for a test request with minimal text."""
+        """Return an error that says to check the account, as a minimal test request was refused too."""
         return ModelRefused(
             f"{self}. A test request with minimal text was refused too: check the API key, the account at "
             f"the provider, and the account's access to {model}"

@@ -37,7 +37,7 @@ They are shown even if the user's text has them too, but not `_IN_A_ROW` consecu
 
 
 class ProviderError(NamedTuple):
-    """An error as the provider sends it. Its fields may repeat a user's text: show only `describe`."""
+    """An error of a provider. Its fields may repeat a user's text: show only the result of `describe`."""
 
     code: object = None
     param: object = None

@@ -125,8 +125,8 @@ def _open_provider(
             rules = build_offline_model()
             if model not in (None, rules.model):
                 raise ModelNotConfigured(
-                    f"the provider `offline` has no model {model}: set the model to {rules.model}, or unset "
-                    "the model"
+                    f"the provider `offline` has no model {model}: set extraction.model or compaction.model "
+                    f"to {rules.model}, or unset it"
                 )
             return nullcontext(rules)
         case "openai":

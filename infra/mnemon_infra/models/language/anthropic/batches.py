@@ -90,11 +90,11 @@ class AnthropicBatches:
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return Anthropic's id of a batch that may have been submitted; None if there is no such batch.
 
-        Candidates are batches since `since` with the same number of lines. The ids in the results identify an
-        ended batch, and this process knows the batches that it submitted. Any other candidate may be this
-        batch or a different one. If a wrong candidate were returned, the different batch could be lost; if
-        this batch were reported as missing, it could be paid for twice. So the caller has to wait until the
-        candidate has ended, which takes at most a day.
+        Candidates are batches with the same number of lines that were created at most `SLACK` before `since`,
+        or later. The ids in the results identify an ended batch, and this process knows the batches that it
+        submitted. Any other candidate may be this batch or a different one. If a wrong one were returned, the
+        different batch could be lost; if this batch were reported as missing, it could be paid for twice. So
+        the caller has to wait until the candidate has ended, which takes at most a day.
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.

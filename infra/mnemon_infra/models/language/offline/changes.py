@@ -110,7 +110,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only fact that a statement can replace or end; None if none or several can."""
+    """Return the id of the fact that a statement replaces or ends; None unless exactly one fact fits."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
