@@ -1,1 +1,1 @@
-"""Process parts: cancellation, faults, gate, disk space, sparse copies, data folder, request priority."""
+"""Inside a process: cancellation, faults, gate, disk space, sparse copies, data folder, request priority."""

@@ -113,7 +113,7 @@ class Endpoints(BaseModel):
 
 
 def remove_stale_endpoints(data: Path) -> None:
-    """Remove the endpoints that a killed run left, so that no script takes them for those of the next run.
+    """Remove the endpoints that a killed run left, so that no script uses them during the next run.
 
     Raises:
         FolderInUse: the run is still alive.
@@ -123,7 +123,7 @@ def remove_stale_endpoints(data: Path) -> None:
 
 
 def find_holder(data: Path) -> str | None:
-    """Return a description of the process that runs a stack in the folder; None if none does.
+    """Return a description of the process that runs a stack in the folder; None if no process does.
 
     The function does not change the folder.
     """

@@ -26,7 +26,7 @@ class _RequestLoad:
         self.turn = asyncio.Lock()
 
     def count_seconds_left(self) -> float:
-        """Return the seconds that are left of `REST`; negative after its end."""
+        """Return the seconds until `REST` seconds have passed since the last answer; negative afterwards."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:

@@ -98,7 +98,7 @@ def issue_key(
 
 
 class TooManyLookups(Exception):
-    """The process looks up `MAX_LOOKUPS` unknown keys already; the client repeats its request later."""
+    """The process is looking up `MAX_LOOKUPS` unknown keys already; the client has to try again later."""
 
 
 class ApiKeys:
@@ -160,7 +160,7 @@ class ApiKeys:
         """Return the stored part of the key that a client sent; None if the key is wrong or revoked.
 
         Raises:
-            TooManyLookups: the key is unknown, and the process looks up too many others.
+            TooManyLookups: the key is unknown, and the process is looking up `MAX_LOOKUPS` others.
             nats.errors.Error: the server does not answer.
         """
         written = _KEY.match(text)

@@ -35,7 +35,7 @@ class NoSuchRevision(Exception):
 
 
 class SettingChange(NamedTuple):
-    """Change of one setting. `before` and `after` are tuples with the value, or empty without one."""
+    """Change of one setting. `before` and `after` are tuples with the value; empty if it was not set."""
 
     setting: str
     before: tuple[Any, ...]
@@ -49,12 +49,12 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Changes from the previous readable entry; for the oldest one kept, all its settings."""
+    """Changes from the previous readable entry; all settings of the oldest entry that is kept."""
     deleted: bool = False
     problem: str | None = None
     """The reason why the entry is not valid now; None if the entry is valid."""
     by: str | None = None
-    """Name of the connection that wrote the entry, such as `mnemon-admin`; None without a name."""
+    """Name of the connection that wrote the entry, such as `mnemon-admin`; None if it has no name."""
 
 
 async def read_history(connection: Client, tenant: str | None = None) -> list[Revision]:

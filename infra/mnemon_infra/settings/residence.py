@@ -97,7 +97,10 @@ class ResidenceInvalid(ValueError):
 
 
 class StoredResidence(NamedTuple):
-    """A residence, None without an entry; and the revision of the newest entry, 0 if there never was one."""
+    """A residence, with the revision of the newest entry.
+
+    Without an entry, `residence` is None. If there never was an entry, `revision` is 0.
+    """
 
     residence: Residence | None
     revision: int
@@ -116,7 +119,7 @@ def parse_residence_tenant(key: str) -> str | None:
     """Return the tenant whose residence has this key; None for any other key.
 
     Raises:
-        mnemon_contracts.subjects.InvalidSubject: `build_residence_key` gives this key to no tenant.
+        mnemon_contracts.subjects.InvalidSubject: the key has no valid tenant id.
     """
     return decode_token(key.removeprefix(_KEY)) if key.startswith(_KEY) else None
 
@@ -131,7 +134,7 @@ def parse_residence(body: bytes | None) -> Residence | None:
 
 
 def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> bool:
-    """Apply an entry of the bucket to the residences by tenant; return False if it has no residence's key.
+    """Apply an entry of the bucket to the residences by tenant; return False for a key of another kind.
 
     Raises:
         ValueError: the entry is not a residence, has a state of a newer version, or has a key that no tenant

@@ -61,7 +61,7 @@ class ErasureRegister:
 
         Raises:
             StoreUnavailable: the location cannot be used.
-            ModuleNotFoundError: obstore is not installed, which buckets need.
+            ModuleNotFoundError: the package `obstore`, which buckets need, is not installed.
         """
         return cls(open_object_store(location))
 
@@ -71,7 +71,7 @@ class ErasureRegister:
 
         Raises:
             StoreUnavailable: the location cannot be used.
-            ModuleNotFoundError: obstore is not installed, which buckets need.
+            ModuleNotFoundError: the package `obstore`, which buckets need, is not installed.
         """
         return cls.open(deployment.erasure_register) if deployment.erasure_register else None
 

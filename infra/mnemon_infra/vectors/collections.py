@@ -116,7 +116,7 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
 
 
 async def read_model(client: AsyncQdrantClient, schema: str) -> EmbeddingMetadata | None:
-    """Return the model that made the vectors of a schema; None without a record or without vectors.
+    """Return the model that made the vectors of a schema; None if there are none, or no readable record.
 
     Raises:
         VectorsUnavailable: the server does not answer.

@@ -154,7 +154,7 @@ def settle_folder_swap(deployment: Deployment) -> None:
 
 
 async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
-    """Return the model that made the existing vectors; None without vectors, or without a readable record.
+    """Return the model that made the existing vectors; None if there are none, or no readable record.
 
     Raises:
         VectorsUnavailable: the server does not answer.

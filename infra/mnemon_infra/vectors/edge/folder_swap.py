@@ -20,9 +20,8 @@ def build_former_path(live: Path) -> Path:
 def swap_folders(live: Path, to: Path) -> None:
     """Move the live folder to the path of `build_former_path`, and the folder `to` to the live path.
 
-    Nothing may exist at the path of `build_former_path`.
-    Files of both folders may be open for reading. Writes by path during the swap could reach the wrong
-    folder.
+    Nothing may exist at the path of `build_former_path`. Files of both folders may be open for reading.
+    Writes by path during the swap could reach the wrong folder.
     """
     aside = live.with_name(live.name + _ASIDE)
     live.rename(aside)

@@ -1,6 +1,6 @@
 """Requests to the Edge owner, the only process that can open the folder of the embedded engine.
 
-Notices of swaps on a Qdrant server, where no process owns the vectors, are here too.
+Messages about swaps on a Qdrant server, where no process owns the vectors, are here too.
 """
 
 import asyncio
