@@ -51,8 +51,8 @@ async def fetch(
     1 to 8 % of all messages were that late.
 
     FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
-    server at this interval: fifty times a second, for a tenth of a core. So a fetch that follows one without
-    messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
+    server at this interval: fifty times a second, which takes a tenth of a processor core. So a fetch that
+    follows one without messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
 
     If the connection is closed or the service unavailable, FastStream retries at once, and no other task
     runs. So the fetch pauses before it raises.

@@ -133,8 +133,8 @@ def describe_disk(folder: object, space: DiskSpace) -> Fault:
     """Describe a disk that is nearly full."""
     return Fault(
         "disk",
-        f"the disk of {folder} is nearly full, {format_megabytes(space.free)} of "
-        f"{format_megabytes(space.total)} are free and {format_megabytes(space.needed)} are needed",
+        f"the disk of {folder} is nearly full ({format_megabytes(space.free)} of "
+        f"{format_megabytes(space.total)} are free, {format_megabytes(space.needed)} are needed)",
         "free space on the disk; mnemon then continues automatically",
     )
 

@@ -173,7 +173,7 @@ class RerankerEndpoint:
                 why = f"refuses the key (HTTP {status}): check MNEMON_RERANKER_API_KEY"
             case 404:
                 why = (
-                    f"has no model {model}, or not this path (HTTP 404): check the setting "
+                    f"has no model {model}, or lacks this path (HTTP 404): check the setting "
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
             case 408 | 409 | 429:

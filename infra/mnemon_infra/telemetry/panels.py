@@ -14,7 +14,7 @@ _RATE: Final = "[$__rate_interval]"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel that is `width` of 24 columns wide. Grafana shows `text` in a tooltip of the title."""
+    """A panel. `width` counts columns; a row has 24. Grafana shows `text` in a tooltip of the title."""
 
     title: str
     queries: Sequence[PanelQuery]

@@ -149,8 +149,8 @@ async def test_nearly_full_disk_is_named_until_there_is_room(
     watching = ProcessProbe(("persist",), ours, lambda: ())
     async with Database(deployment) as database, watching.report_running(connection, database, None):
         (reason,) = await watching.check()
-        figures = "400 MB of 10240 MB are free and 512 MB are needed"
-        assert reason.startswith(f"the disk of {tmp_path} is nearly full, {figures}: free space on the disk")
+        figures = "400 MB of 10240 MB are free, 512 MB are needed"
+        assert reason.startswith(f"the disk of {tmp_path} is nearly full ({figures}): free space on the disk")
         assert metrics.DISK_FREE.values == {(): space.free}
         space = DiskSpace(free=512 * 1024**2, total=10 * 1024**3)
         assert await watching.check() == []

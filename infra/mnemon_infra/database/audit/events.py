@@ -81,7 +81,10 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of about one in `every` users, always the same users; 1 takes all users, 0 takes no user."""
+    """A sample of the users, always the same users.
+
+    On average, one of `every` users is in the sample; 1 takes all users, 0 takes no user.
+    """
 
     every: int = 1
 

@@ -80,7 +80,7 @@ async def test_server_that_takes_texts_is_asked_for_texts(
         (400, RerankerRefused, "refuses requests"),
         (401, RerankerRefused, r"refuses the key \(HTTP 401\): check MNEMON_RERANKER_API_KEY"),
         (403, RerankerRefused, "refuses the key"),
-        (404, RerankerRefused, f"has no model {MODEL}, or not this path"),
+        (404, RerankerRefused, f"has no model {MODEL}, or lacks this path"),
         (422, RerankerRefused, "refuses requests"),
         (429, RerankerUnavailable, "limits the rate"),
         (503, RerankerUnavailable, r"127\.0\.0\.1 failed \(HTTP 503\)"),

@@ -130,8 +130,8 @@ class GoogleEndpoint:
         match status:
             case 404:
                 return ModelRefused(
-                    f"{self._at} has no model {self.model}, or not for this kind of request (HTTP 404): "
-                    "check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
+                    f"{self._at} has no model {self.model}, or does not offer it for this kind of request "
+                    "(HTTP 404): check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
                 )
             case 429:
                 return ModelBusy(describe_pause(self._at, status), _read_retry_after(error))
