@@ -352,7 +352,7 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """Address of the database for SQLAlchemy; None without `DATABASE_URL` and any `PG_*` variable."""
+        """Address of the database for SQLAlchemy; None if `DATABASE_URL` and all `PG_*` are unset."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:

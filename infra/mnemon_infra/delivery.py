@@ -51,7 +51,7 @@ class Delivery(msgspec.Struct, frozen=True):
         deliveries: number of deliveries of the message, this one included.
         stored_at: the time at which the stream stored the message, in seconds since 1970; for an event that
             was restored or has moved here, the time at which the original log stored it.
-        traceparent: the header `traceparent` of the message; None without that header.
+        traceparent: the header `traceparent` of the message; None if the message has none.
         is_moved: whether the message has the header `MOVED`, as events that moved here do.
     """
 

@@ -47,7 +47,7 @@ def list_lost_connections() -> list[str]:
 
 
 def get_newest_received() -> LogPosition | None:
-    """Return the newest event of the log that this process has received; None before the first."""
+    """Return the newest event of the log that this process has received; None if there is none."""
     received = [broker.newest_received for broker in _running if broker.newest_received]
     return max(received, default=None)
 
@@ -66,7 +66,7 @@ class Broker:
     Attributes:
         connection: the connection to NATS, inside `connect`.
         stream_context: JetStream on this connection, inside `connect`.
-        newest_received: the newest event of the log that arrived; None before the first.
+        newest_received: the newest event of the log that arrived; None if there is none.
 
     Raises:
         BrokerUnreachable: no server is configured.

@@ -82,7 +82,7 @@ class DurableProgress:
 
 
 def get_applied_position(info: ConsumerInfo) -> int:
-    """Return the stream position up to which a durable has handled every message; 0 before the first."""
+    """Return the stream position up to which a durable has handled every message; 0 if it handled none."""
     return info.ack_floor.stream_seq if info.ack_floor else 0
 
 

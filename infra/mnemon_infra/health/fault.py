@@ -158,7 +158,7 @@ def describe_refusal(model: str, error: str, setting: str) -> Fault:
 
 
 async def measure_storage(stream_context: JetStreamContext) -> float | None:
-    """Return the largest used share of the account's limits on JetStream's storage; None without a limit.
+    """Return the largest used share of the account's limits on JetStream's storage; None if no limit is set.
 
     Raises:
         nats.errors.Error: the server does not answer, or the login may not ask.

@@ -95,7 +95,7 @@ class LiveSettings:
         )
 
     def get_residence(self, tenant: str) -> Residence | None:
-        """Return the residence of a tenant; None without an entry, as for a tenant that has never moved."""
+        """Return the residence of a tenant; None if there is no entry, as before its first move."""
         return self._residences.get(tenant)
 
     def is_suspended(self, tenant: str) -> bool:

@@ -155,7 +155,7 @@ READERS = Gauge(
 )
 OLDEST = Gauge(
     "mnemon_consumer_oldest_seconds",
-    "Age of the oldest message that is not handled, in seconds; 0 without such a message",
+    "Age of the oldest message that is not handled, in seconds; 0 if there is none",
     consumer=DURABLES,
 )
 PAUSED = Gauge(
@@ -171,7 +171,7 @@ DATABASE_BYTES = Gauge(
 )
 REBUILT = Gauge(
     "mnemon_rebuild_position",
-    "Applied position of the next generation; absent without a next generation",
+    "Applied position of the next generation; absent if there is none",
     part=("rows", "vectors"),
 )
 POOL = Gauge(

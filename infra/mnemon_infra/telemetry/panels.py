@@ -148,7 +148,7 @@ _EVENTS: Final = (
         "Rebuild",
         [(f"{_REBUILT} or on() vector(0)", _format_legend("part"))],
         "percentunit",
-        "Progress of the rows and vectors of the next generation; 0 without a next generation",
+        "Progress of the rows and vectors of the next generation; 0 if there is none",
     ),
 )
 

@@ -159,7 +159,7 @@ class RequestTrace(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def end(self, error: str | None) -> None:
-        """End the trace when the reply is made; `error` is the reply's error code, None without an error."""
+        """End the trace when the reply is made; `error` is the reply's error code, None if it has none."""
 
 
 class _Untraced:

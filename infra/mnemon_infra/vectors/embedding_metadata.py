@@ -24,7 +24,7 @@ class EmbeddingMetadata(BaseModel):
 
     Attributes:
         model: provider and model of the embedder.
-        dimension: dimension of its vectors; None without an embedder.
+        dimension: dimension of its vectors; None if there is no embedder.
         terms: version of the term weights, `bm25.VERSION`; records of 0.1.0 lack it, which means 1.
     """
 

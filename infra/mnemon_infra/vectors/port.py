@@ -24,7 +24,7 @@ class Collection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A searchable point. `dense` is None without an embedder.
+    """A searchable point. `dense` is None if there is no embedder.
 
     The payload identifies the item and never contains its text: texts are read from the database, where an
     erasure removes them.

@@ -150,7 +150,7 @@ class LogReading(NamedTuple):
         end: last position.
         stored: time at which the server stored the last event; None if the log no longer has the event.
         has_former_end: False if the log has another event at the last position of a former state.
-        leader: the server that leads the stream; None without a cluster.
+        leader: the server that leads the stream; None if there is no cluster.
     """
 
     created: datetime | None
@@ -177,7 +177,7 @@ async def compare_log(
 
     Args:
         stream_context: JetStream on any connection.
-        former: the last state that this process has read; None before the first.
+        former: the last state that this process has read; None if it has read none.
         newest: the newest event that this process has received, which may be newer than `former`.
 
     Returns:

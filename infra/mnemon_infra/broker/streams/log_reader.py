@@ -57,7 +57,7 @@ async def _read_first(connection: Client, pattern: str, after: int) -> list[Deli
 
 
 async def read_last_position(connection: Client, pattern: str) -> int:
-    """Return the log position of the last event of a subject pattern; 0 without such an event.
+    """Return the log position of the last event of a subject pattern; 0 if there is none.
 
     Raises:
         nats.errors.Error: the server does not answer.

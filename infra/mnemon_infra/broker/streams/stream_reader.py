@@ -111,7 +111,7 @@ async def _has_more(connection: Client, stream: str, after: int, up_to: int, sub
 
 
 async def find_position(connection: Client, moment: datetime) -> int:
-    """Return the log position of the last event before a moment; 0 without such an event.
+    """Return the log position of the last event before a moment; 0 if there is none.
 
     Raises:
         nats.errors.Error: the server does not answer, or the log is absent.

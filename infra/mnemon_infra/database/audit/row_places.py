@@ -60,7 +60,7 @@ async def count_rows(database: Database, up_to: int) -> int:
 
 
 async def find_highest_position(database: Database) -> int:
-    """Return the highest log position of any row outside `erasures`; 0 without any row."""
+    """Return the highest log position of any row outside `erasures`; 0 if there is no row."""
     return int(await _aggregate_rows(database, "coalesce(max(seq), 0)", _END))
 
 

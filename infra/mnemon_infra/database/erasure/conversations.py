@@ -183,7 +183,7 @@ async def load_spans(
     """Return a conversation's spans, and the position of its last discarding start, both below `up_to`.
 
     A span that reaches beyond the log position `up_to` is cut there. A discarding start discards earlier
-    messages. The position is None without such a start.
+    messages. The position is None if there is no such start.
     """
     parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
     begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)

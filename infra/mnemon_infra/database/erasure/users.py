@@ -190,7 +190,7 @@ async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasur
 
 @query
 async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
-    """Return the highest log position below which an erasure removed content; 0 without an erasure.
+    """Return the highest log position below which an erasure removed content; 0 if there was none.
 
     Erasures of the user's conversations count too.
     """

@@ -35,7 +35,7 @@ class BatchCounts:
     Attributes:
         intended: number of all batches.
         open: number of batches that have neither completed nor failed.
-        oldest: age of the oldest open batch; None without an open batch.
+        oldest: age of the oldest open batch; None if no batch is open.
         ended: number of ends of batches, by event name: `batch.completed` or `batch.failed`.
         answered: number of `window.answered` events, by outcome; a window that was reopened may have several.
     """

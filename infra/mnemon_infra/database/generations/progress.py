@@ -32,7 +32,7 @@ class ProgressRecord:
         self._further = SQL(further)
 
     async def load_position(self, database: Database, schema: str) -> int | None:
-        """Return the applied position; None without a record."""
+        """Return the applied position; None if there is no record."""
 
         @query
         async def load(connection: Connection) -> int | None:

@@ -78,8 +78,8 @@ class UserCounts:
     Attributes:
         conversations: number of conversations with visible messages.
         messages: number of visible messages.
-        first_at: the earliest time of a visible message; None without visible messages.
-        last_at: the latest time of a visible message; None without visible messages.
+        first_at: the earliest time of a visible message; None if there is none.
+        last_at: the latest time of a visible message; None if there is none.
     """
 
     conversation: str

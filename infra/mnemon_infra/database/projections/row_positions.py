@@ -33,7 +33,7 @@ _NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory
 async def find_newest_position(connection: Connection) -> int:
     """Return the highest log position among the last written rows of messages and memory events.
 
-    The position is 0 without rows. A few rows that were written earlier may have higher positions.
+    The position is 0 if there are no rows. A few rows that were written earlier may have higher positions.
     """
     highest = 0
     for statement in _NEWEST:

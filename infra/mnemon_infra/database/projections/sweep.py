@@ -112,7 +112,7 @@ _LAST_WATERMARK = Statement(_select_last_watermark())
 
 
 async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
-    """Return the log position of the user's last event that removes other events; 0 without such an event.
+    """Return the log position of the user's last event that removes other events; 0 if there is none.
 
     An erasure of the user counts with the position below which it removes content.
     """

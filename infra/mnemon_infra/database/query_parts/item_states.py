@@ -44,7 +44,7 @@ def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = ev
 
 
 def select_last_position(name: str) -> ColumnElement[int]:
-    """Return the log position of the item's last event with this name; 0 without such an event."""
+    """Return the log position of the item's last event with this name; 0 if there is none."""
     last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
     return func.coalesce(last, 0)
 

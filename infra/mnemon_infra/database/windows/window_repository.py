@@ -16,9 +16,9 @@ class StoredWindow(NamedTuple):
     """A window as extraction works on it; windows sort by user, conversation and position.
 
     Attributes:
-        batch_id: the batch that contains the window, or contained it when it was answered; None without a
-            batch.
-        line: line number of the window in the batch, from 0; None without a batch.
+        batch_id: the batch that contains the window, or contained it when it was answered; None if there is
+            no such batch.
+        line: line number of the window in the batch, from 0; None if `batch_id` is None.
     """
 
     tenant: str

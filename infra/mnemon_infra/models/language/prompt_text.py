@@ -17,7 +17,7 @@ def join_instructions(instructions: str, own: str | None) -> str:
 
 
 def shorten_name(name: str | None) -> str | None:
-    """Return a speaker's name on one line, shortened if it is long; None without a name."""
+    """Return a speaker's name on one line, shortened if it is long; None if there is none."""
     name = " ".join((name or "").split())
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 

@@ -88,7 +88,7 @@ class GoogleBatches:
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return Google's id of the batch whose display name is `batch_id`; None without such a batch.
+        """Return Google's id of the batch whose display name is `batch_id`; None if there is none.
 
         Batches that were created more than `SLACK` before `since` do not count.
         """
@@ -161,7 +161,7 @@ class GoogleBatches:
         return dict(operation["metadata"])
 
     async def _find_results(self, provider_batch_id: str) -> object:
-        """Return the name of the file of results; None without such a file."""
+        """Return the name of the file of results; None if there is none."""
         job = await self._read_job(provider_batch_id) or {}
         return job.get("output", {}).get("responsesFile")
 
