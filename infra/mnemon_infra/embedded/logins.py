@@ -12,7 +12,9 @@ from mnemon_infra.process.data_folder import replace_file
 
 @contextmanager
 def edit_authorization(path: Path) -> Iterator[Authorization]:
-    """Yield the logins in a file for a change. The file is written at the end of a block that does not raise.
+    """Yield the logins in a file for a change.
+
+    The file is written at the end of the block, unless the block raises.
 
     Raises:
         ForeignLoginFile: the file was not written by `mnemon auth`.

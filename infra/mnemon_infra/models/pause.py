@@ -1,4 +1,4 @@
-"""Messages about errors of a provider after which a request can be repeated, by HTTP status."""
+"""Error messages, by HTTP status, for failures of a provider after which a request can be repeated."""
 
 
 def describe_pause(provider: str, status: int) -> str:

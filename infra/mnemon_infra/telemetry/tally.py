@@ -1,8 +1,8 @@
 """Counters, gauges and histograms as plain numbers; `exposition` shows them to Prometheus.
 
 These classes replace those of prometheus_client, whose import takes a process 45 ms, even if Prometheus never
-asks. Each observation by prometheus_client takes 1 to 3 µs, and a batch of a thousand messages needs a
-thousand observations.
+reads the metrics. Each observation by prometheus_client takes 1 to 3 µs, and a batch of a thousand messages
+needs a thousand observations.
 """
 
 from bisect import bisect_left

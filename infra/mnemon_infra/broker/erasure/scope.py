@@ -40,7 +40,7 @@ def escape_as_json(words: str) -> tuple[str, str]:
 
 
 class LogRange(NamedTuple):
-    """A range of log positions on a subject pattern: from `begin`, below `end`."""
+    """A range of log positions on a subject pattern: from `begin` up to, but not including, `end`."""
 
     pattern: str
     begin: int

@@ -1,4 +1,7 @@
-"""Restoration of the log on the server: a marked stream, written at exact positions, then released."""
+"""Restoration of the log on the server: events are written at their exact former positions.
+
+A mark in the stream keeps processes from starting on the log until all events are written.
+"""
 
 import asyncio
 import json

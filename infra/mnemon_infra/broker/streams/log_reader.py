@@ -173,7 +173,9 @@ async def read_stored_messages(
 async def read_events(
     connection: Client, pattern: str, after: int
 ) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
-    """Yield the events of a subject pattern beyond a log position, in log order, each with its address.
+    """Yield the events of a subject pattern beyond a log position, in log order.
+
+    Each comes with the address in its subject.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -91,7 +91,7 @@ async def find_wrong_removals(
 
     Args:
         database: the generation to check.
-        owners: the users.
+        owners: the users whose events are checked.
         limit: events above this log position are left out.
         up_to: watermarks and endings above this log position do not count yet, because not all events before
             them are applied.

@@ -102,7 +102,7 @@ async def has_indexable_rows(database: Database, collection: Collection) -> bool
 
 
 async def list_indexable_owners(database: Database, collection: Collection) -> list[Owner]:
-    """Return the users with rows of memory events of a collection, searchable or not; [] for messages."""
+    """Return the users who have memory events that a collection is made of; empty for that of messages."""
     async with open_long_read(database) as connection:
         found = await connection.execute(
             "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",

@@ -1,4 +1,4 @@
-"""Fast parser of `message.v1` for the hot path.
+"""Fast parser of `message.v1`, with which `persist` and `index` read every message.
 
 `MessageV1` accepts every body that this parser accepts, with the same values; a property test checks that.
 Bodies that the parser rejects go to the contract, which accepts or rejects them, and reports errors.

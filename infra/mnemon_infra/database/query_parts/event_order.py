@@ -91,13 +91,13 @@ def select_current(timeline: CTE) -> Any:
 
 
 def select_discard_watermark(timeline: CTE, *only: ColumnElement[bool]) -> Any:
-    """Select the watermark of all conversations: the last discarding start among those that match `only`."""
+    """Select the watermark of all conversations: the last discarding start that meets all of `only`."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
 def select_clear_watermarks(spans: CTE, *only: ColumnElement[bool]) -> CTE:
-    """Select the watermark of each cleared conversation: its last clear among those that match `only`."""
+    """Select the watermark of each cleared conversation: its last clear that meets all of `only`."""
     place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
     return (

@@ -55,13 +55,13 @@ def select_newest(
     *only: ColumnElement[bool],
     **also: ColumnElement[Any],
 ) -> Subquery:
-    """Select the events of items, numbered in the column `place`: 1 is the newest of `versions`.
+    """Select the events of items, numbered by item in the column `place`: 1 is the newest of `versions`.
 
     If an item has no event of `versions`, 1 is its newest event of `others`.
 
     Args:
         versions: names of the events that hold content.
-        others: names of further events, which decide whether the item counts.
+        others: names of further events, which are numbered after those of `versions`.
         only: conditions on items or events.
         also: further columns, computed over all rows of the item.
     """

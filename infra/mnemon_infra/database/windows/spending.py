@@ -102,9 +102,9 @@ _USAGE_OF_TENANT = Lookup(_select_usage().where(_OF_TENANT))
 
 @query
 async def sum_spending(connection: Connection, tenant: str, since: datetime) -> float:
-    """Return the US dollars that a tenant's calls have cost since a moment, without chats of the proxy.
+    """Return the US dollars that a tenant's calls have cost since a moment.
 
-    Unpriced calls count as 0.
+    Requests that the proxy forwards are left out. Calls of models without a price count as 0.
     """
     (row,) = await _SPENT.fetch(connection, of_tenant=tenant, since=since)
     return float(row[0])

@@ -104,7 +104,7 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
 
 
 def write_dates(text: str, named: list[DateSpan]) -> str:
-    """Return the text with each of the dates `named` in brackets after the words that name it.
+    """Return the text with each date in brackets after the words that name the date.
 
     Exact dates, and dates that the text has in brackets already, are not added.
     """
@@ -115,7 +115,7 @@ def write_dates(text: str, named: list[DateSpan]) -> str:
 
 
 def remove_dates(text: str, named: list[DateSpan]) -> str:
-    """Return the text without the words that name the dates `named`."""
+    """Return the text without the words that name these dates."""
     for span in reversed(named):
         text = text[: span.start] + text[span.end :]
     return text
