@@ -33,8 +33,8 @@ class KeptFact:
     Attributes:
         saved_at: the time at which the fact was first saved.
         changed_at: the time at which the fact was last written or confirmed.
-        order: a number that grows with every change of any of the user's facts. Unlike a time, the number is
-            the same for a fact that was just decided and for a fact that was read from the log.
+        order: a number that is higher the later the fact was last written or confirmed. One fact has the same
+            number whether it was just decided or was read from the log; its times may differ.
         lineage: the sources of the fact, of its confirmations and of its rewrites; see `join_lineages`.
         answer: id of the model's answer that contained the fact's current words, perhaps with other facts;
             None if no answer of a model contained the words.

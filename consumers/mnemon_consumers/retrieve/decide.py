@@ -42,7 +42,8 @@ class ContextSources:
 
     Attributes:
         view: the newest messages of the conversation; None if they could not be read.
-        counted: counts of older messages, some of which `view` may have; None if they could not be counted.
+        counted: counts of the messages before a log position, some of which `view` may have; None if they
+            could not be counted.
         profile: the user's data.
         facts: all facts of the user, including expired facts.
         summaries: the newest live summaries of the conversation, oldest first.

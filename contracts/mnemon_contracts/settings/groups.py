@@ -470,7 +470,8 @@ class SettingsV1(Settings):
     policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")
     dedupe: Dedupe = Field(
         default=Dedupe(),
-        description="Rules for a fact that repeats or updates another: thresholds, and the words to keep.",
+        description="Rules for a fact that repeats or updates another: similarity thresholds, and which of "
+        "the two texts is kept.",
     )
     limits: FactLimits = Field(
         default=FactLimits(),

@@ -1,4 +1,4 @@
-"""Removal of PostgreSQL's statistics on columns with content: statistics keep values of deleted rows."""
+"""Removal and end of PostgreSQL's statistics on columns with content: they keep values of deleted rows."""
 
 from alembic import op
 

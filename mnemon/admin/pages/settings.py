@@ -135,7 +135,7 @@ async def roll_back(visit: Visit) -> Response:
     """Restore the settings of a revision."""
     tenant, revision = visit.form.get("tenant") or None, visit.form.get_number("revision")
     if revision is None:
-        raise InvalidBody("revision", "is missing")
+        raise InvalidBody("revision", "is missing; reload the page")
     try:
         made = await roll_back_settings(await visit.connections.get_broker(), revision, tenant)
     except NoSuchRevision as error:

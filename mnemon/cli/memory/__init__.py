@@ -1,1 +1,1 @@
-"""Commands on the memory of one user."""
+"""Commands that read or change a user's memory, and `mnemon export`."""

@@ -59,7 +59,7 @@ class AnthropicFormat:
         return placed
 
     def parse_answer(self, body: Mapping[str, Any]) -> Answer:
-        """Return the answer of a response."""
+        """Return the answer in a response that is not streamed."""
         message = _build_message("assistant", body["content"])
         return Answer(message, body.get("model") or "", _parse_usage(body.get("usage")), body.get("id") or "")
 

@@ -32,7 +32,7 @@ class ProposalAudit:
         self._undecided: list[ProposalRecord] = []
 
     async def collect_page(self, page: Sequence[Delivery]) -> None:
-        """Collect the proposals of a page that have no projected decision."""
+        """Count the proposals of a page, and collect those that have no projected decision."""
         proposed = [
             each
             for delivery in page

@@ -65,7 +65,7 @@ class _BoundedModel:
 
     @property
     def batches(self) -> BatchApi | None:
-        """The batches of the model, see `LanguageModel`; the value may become None later."""
+        """The provider's API for batches; becomes None once the provider has shown that it has none."""
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
