@@ -8,7 +8,8 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,29 @@ class Stock:
     async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
         """Return the texts of `history`."""
         return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
+
+
+async def persisted(connection: Client, seq: int) -> int:
+    """Wait until `persist` has applied the log up to there; returns the position.
+
+    A request with `min_seq` is no such wait: after half a second it reads from the log what is not applied
+    yet, and a request without `min_seq` still lacks that.
+    """
+    assert await AppliedPosition().wait_for(connection.jetstream(), seq, 60) >= seq
+    return seq
+
+
+async def handled(connection: Client, consumer: str, timeout: float = 60) -> None:
+    """Wait until a consumer has handled every event that the log has for it now.
+
+    `num_pending` of the consumer does not tell: the server counts an event a moment after it has acknowledged
+    the publication.
+    """
+    stream_context = connection.jetstream()
+    config = (await stream_context.consumer_info(LOG, consumer)).config
+    patterns = config.filter_subjects or [config.filter_subject or ">"]
+    end = max([await read_last_position(connection, pattern) for pattern in patterns])
+    assert await AppliedPosition(consumer).wait_for(stream_context, end, timeout) >= end
 
 
 async def indexed(stock: Stock, seq: int) -> int:

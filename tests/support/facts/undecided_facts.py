@@ -1,6 +1,5 @@
 """Facts that dedupe left undecided, and a model that is asked about them."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +9,7 @@ from typing import Any
 from mnemon_bench.provider_server.answers import ReceivedRequest, find_pairs, write_answer
 from mnemon_consumers.app import run_consumers
 from tests.support.pipelines.extraction import ExtractionHarness
-from tests.support.stock_client import indexed
+from tests.support.stock_client import handled, indexed
 
 
 def relating(relation: str) -> Callable[[ReceivedRequest], str]:
@@ -58,10 +57,6 @@ async def read_window(extracting: ExtractionHarness, number: int) -> None:
 
 async def settled(extracting: ExtractionHarness) -> None:
     """Wait until dedupe has decided on all comparisons, and all is projected and found."""
-    stream_context = extracting.connection.jetstream()
-    async with asyncio.timeout(60):
-        while (
-            info := await stream_context.consumer_info("LOG", "dedupe")
-        ).num_pending or info.num_ack_pending:
-            await asyncio.sleep(0.02)
-    await indexed(extracting.stock, (await stream_context.stream_info("LOG")).state.last_seq)
+    await handled(extracting.connection, "dedupe")
+    end = (await extracting.connection.jetstream().stream_info("LOG")).state.last_seq
+    await indexed(extracting.stock, end)

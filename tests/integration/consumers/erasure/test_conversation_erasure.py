@@ -17,7 +17,6 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
-from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.erasure.scope import ErasedConversation
 from mnemon_infra.config import Deployment
@@ -38,7 +37,7 @@ from tests.support.log.projected_state import delivery_of, forget_all, shown, te
 from tests.support.log.reference_fold import TENANT, USER, EventKind, ReferenceEvent, ReferenceState, fold
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, handled, indexed
 
 Value = TypeVar("Value")
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
@@ -173,10 +172,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
 
 async def decided(connection: Client) -> None:
     """Wait until every proposal is decided on, and that is projected."""
-    jetstream = connection.jetstream()
-    async with asyncio.timeout(60):
-        while (info := await jetstream.consumer_info(LOG, "dedupe")).num_pending or info.num_ack_pending:
-            await asyncio.sleep(0.02)
+    await handled(connection, "dedupe")
     await persisted(connection)
 
 

@@ -5,12 +5,11 @@ import asyncio
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.health.fault import count_unhandled_messages
+from mnemon_contracts.streams import WORK
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.settings_edit import setting
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, handled, indexed
 
 pytestmark = pytest.mark.usefixtures("mnemon_with_vectors")
 
@@ -30,10 +29,9 @@ async def propose(stock: Stock, text: str, *sources: int, user: str = "u1") -> i
 async def settled(stock: Stock, seq: int) -> None:
     """Wait until the log up to there is applied, and all that dedupe was told to do is done."""
     await indexed(stock, seq)
+    await handled(stock.connection, "dedupe")
     stream_context = stock.connection.jetstream()
     async with asyncio.timeout(60):
-        while count_unhandled_messages(await stream_context.consumer_info(LOG, "dedupe")):
-            await asyncio.sleep(0.02)
         while (await stream_context.stream_info(WORK, subjects_filter="work.dedupe.>")).state.subjects:
             await asyncio.sleep(0.02)
     await indexed(stock, (await stock.ask("status"))["log_seq"])
