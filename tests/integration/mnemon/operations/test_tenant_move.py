@@ -47,10 +47,11 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from mnemon_infra.settings.residence import Residence, ResidenceState, read_residence, write_residence
 from mnemon_infra.settings.store import change_settings, read_documents
+from tests.support.log.audited_log import wait_until_swept
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import mnemon, start_mnemon
 from tests.support.servers.schemas import create_schema
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 TENANT = "acme"
 USERS = 2000
@@ -227,14 +228,8 @@ async def read_memory(connection: Client, database: Database) -> dict[str, list[
 
 async def settled(connection: Client) -> None:
     """Wait until all rows are written, and all sweeps are done."""
-    stream_context = connection.jetstream()
-    async with asyncio.timeout(300):
-        while True:
-            info = await stream_context.consumer_info(LOG, "persist")
-            sweep = await stream_context.consumer_info("WORK", "persist-sweep")
-            if not any((info.num_pending, info.num_ack_pending, sweep.num_pending, sweep.num_ack_pending)):
-                return
-            await asyncio.sleep(0.02)
+    await handled(connection, "persist", timeout=300)
+    await wait_until_swept(connection)
 
 
 async def test_memory_is_the_same_after_a_move(pair: Pair) -> None:
@@ -309,6 +304,7 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
     again = await pair.move()
     assert (again.is_repeated, again.forwarded) == (True, 1)
     assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
+    await settled(pair.new)
     assert await Stock(pair.new).contents(f"{TENANT}.u1") == ["before", "late"]
     await pair.confirm()
     with pytest.raises(MoveRefused, match="is confirmed and cannot be reverted"):
@@ -398,11 +394,11 @@ async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
 
 
 async def test_move_into_another_memory_is_refused(pair: Pair) -> None:
-    await Stock(pair.old).say("here", f"{TENANT}.u1.-")
+    said = await Stock(pair.old).say("here", f"{TENANT}.u1.-")
     await Stock(pair.new).say("there", f"{TENANT}.u1.-")
     with pytest.raises(MoveRefused, match="two memories cannot be merged"):
         await pair.move()
-    assert await Stock(pair.old).contents(f"{TENANT}.u1") == ["here"]
+    assert await Stock(pair.old).contents(f"{TENANT}.u1", min_seq=said) == ["here"]
 
 
 @pytest.mark.parametrize(
@@ -772,6 +768,7 @@ async def test_begun_revert_is_abandoned_and_leaves_no_late_events(
     assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
     await old.say("late", f"{TENANT}.u1.-")
     assert (await pair.move()).forwarded == 1
+    await settled(pair.new)
     assert await new.contents(f"{TENANT}.u1") == ["before", "since", "late"]
     async with pair.old_database.transaction() as transaction:
         await transaction.execute("UPDATE messages SET content = 'before' WHERE content = 'changed'")
