@@ -20,6 +20,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import RebuildReport
@@ -97,7 +98,7 @@ def vectors_deployment(deployment: Deployment, tmp_path: Path) -> Deployment:
 @pytest.fixture
 def memory_client(connection: Client) -> MemoryClient:
     """A bot's client of tenant `acme`."""
-    return MemoryClient(connection, tenant="acme")
+    return MemoryClient(connection, tenant="acme", timeouts=PATIENT)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, EventRejected
+from tests.support.patience import PATIENT
 from tests.support.stock_client import Stock
 
 MESSAGE = "chat.acme.u1.-.message.v1"
@@ -45,7 +46,7 @@ async def test_the_newest_ten_rejected_events_are_told_newest_first(stock: Stock
 
 @pytest.mark.usefixtures("mnemon")
 async def test_publish_waits_for_the_outcome(stock: Stock) -> None:
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     seq = await memory.publish("u1", "user", "hi", id="e1", wait=True)
     assert (await memory.outcome("u1", seq)).outcome == "applied"
     again = await memory.publish("u1", "user", "hi", id="e1", wait=True)
@@ -54,7 +55,7 @@ async def test_publish_waits_for_the_outcome(stock: Stock) -> None:
 
 @pytest.mark.usefixtures("mnemon")
 async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     async def publish(_: object) -> int:
         """As a client of a newer version: this one sends nothing that would be rejected."""
@@ -68,7 +69,7 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
 
 
 async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     async with run_consumers(("retrieve",), deployment):
         with pytest.raises(AskFailed, match="is stored, but not applied yet") as unknown:
             await memory.publish("u1", "user", "hi", wait=True)

@@ -246,7 +246,7 @@ async def test_a_lost_answer_does_not_double_a_message(connection: Client, nats_
 async def test_a_batch_whose_answer_is_lost_is_not_doubled(connection: Client, nats_url: str) -> None:
     async with (
         link_to(nats_url) as link,
-        MemoryClient.connect(link.url, tenant="acme", timeouts=Timeouts(publish=1.0)) as memory,
+        MemoryClient.connect(link.url, tenant="acme", timeouts=Timeouts(publish=3.0)) as memory,
     ):
         link.lose_answer = b'"batch":'
         done = await memory.publish_many(messages(range(3000), ids=False))
@@ -257,7 +257,7 @@ async def test_a_batch_whose_answer_is_lost_is_not_doubled(connection: Client, n
 async def test_a_batch_that_is_cut_halfway_is_sent_again_whole(connection: Client, nats_url: str) -> None:
     async with (
         link_to(nats_url) as link,
-        MemoryClient.connect(link.url, tenant="acme", timeouts=Timeouts(publish=1.0)) as memory,
+        MemoryClient.connect(link.url, tenant="acme", timeouts=Timeouts(publish=5.0)) as memory,
     ):
         link.lose_sent = b"Nats-Batch-Sequence: 500"
         done = await memory.publish_many(messages(range(3000), ids=False))

@@ -17,6 +17,7 @@ from mnemon.operations.exports.mirror_folder import STATE
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 
@@ -67,7 +68,7 @@ def says(path: Path, line: str) -> Callable[[], bool]:
 
 def client(up: Up, tenant: str) -> AbstractAsyncContextManager[MemoryClient]:
     assert up.endpoints
-    return MemoryClient.connect(up.endpoints.nats, tenant=tenant)
+    return MemoryClient.connect(up.endpoints.nats, tenant=tenant, timeouts=PATIENT)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.processes.stack import Up, mnemon
 
 CHAT: dict[str, Any] = {
@@ -48,7 +49,7 @@ async def test_corrected_import_returns_the_former_user_to_the_conversation_befo
     talk = [{**CHAT["messages"][0], "id": at, "from_id": f"user{at}"} for at in (42, 777)]
     path.write_text(json.dumps({"name": "Anna", "type": "personal_chat", "id": 777, "messages": talk}))
     telegram = ("import", "telegram", path, "--tenant", "returned", "--data", shared.data, "--json")
-    async with MemoryClient.connect(shared.endpoints.nats, tenant="returned") as memory:
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="returned", timeouts=PATIENT) as memory:
         await memory.publish("42", "user", "Before all conversations")
         await memory.start("42", "cello")
         await memory.publish("42", "user", "I play the cello")
@@ -79,7 +80,7 @@ async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up
     guessed = await mnemon(*telegram)
     figures = json.loads(guessed.out)
     assert (guessed.code, figures["published"], figures["doubts"]) == (0, 3, 1)
-    async with MemoryClient.connect(shared.endpoints.nats, tenant="recast") as memory:
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="recast", timeouts=PATIENT) as memory:
         await memory.history("42", min_seq=figures["last_seq"])
 
         corrected = json.loads((await mnemon(*telegram, "--bot", "user42")).out)

@@ -13,7 +13,8 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.timeouts import Timeouts
 
-IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
+PERSISTENT = Timeouts(publish=1, retry=60)
+"""A refusal is found when an attempt has no answer in time: short attempts, and many of them."""
 
 
 def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:
@@ -53,14 +54,14 @@ async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> No
     await operator.close()
     addresses = {tenant: login.add_to_url(server.url) for tenant, login in logins.items()}
 
-    async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=IMPATIENT) as other:
-        async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
+    async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=PERSISTENT) as other:
+        async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=PERSISTENT) as client:
             assert await client.publish("u", role="user", content="as long as it may be")
             assert "maximum account active connections" in await read_refusal(addresses["A"])
             with pytest.raises(PublishFailed, match="more bytes than this login may send") as refused:
                 await client.publish("u", role="user", content="x" * 5000)
             assert not refused.value.retryable
         assert await other.publish("u", role="user", content="x" * 5000)
-    async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
+    async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=PERSISTENT) as client:
         assert await client.publish("u", role="user", content="connected anew")
     await server.stop()

@@ -35,6 +35,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
+from tests.support.patience import PATIENT
 from tests.support.servers.qdrant import locate_vectors
 
 IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
@@ -187,7 +188,7 @@ async def test_reply_reaches_only_the_requester(guarded: TenantServer) -> None:
 
 @pytest.mark.parametrize("tenant", ["A", "ä.b c"])
 async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: TenantServer, tenant: str) -> None:
-    async with MemoryClient.connect(guarded.address(tenant), tenant=tenant, timeouts=IMPATIENT) as memory:
+    async with MemoryClient.connect(guarded.address(tenant), tenant=tenant, timeouts=PATIENT) as memory:
         assert await memory.publish("u", "user", "hi") == 1
         many = [ChatEvent("u", MessageV1(role="user", content=str(number))) for number in range(1500)]
         assert (await memory.publish_many(many)).last_seq == 1501
@@ -230,7 +231,7 @@ async def test_worker_login_runs_all_consumers(
     migrate_schema(deployment.database_url, deployment.database_schema)
     async with (
         run_consumers(("persist", "index", "dedupe", "retrieve", "maintain"), deployment),
-        MemoryClient.connect(guarded.address("A"), tenant="A") as memory,
+        MemoryClient.connect(guarded.address("A"), tenant="A", timeouts=PATIENT) as memory,
     ):
         said = await memory.publish("u", "user", "the otter")
         assert (await memory.save("u", "Likes otters")).decision == "saved"

@@ -8,6 +8,7 @@ import pytest
 from mnemon_consumers.retrieve.search.messages import answerability
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.stock_client import Stock, indexed
 
 
@@ -84,7 +85,9 @@ async def test_question_without_an_answer_gets_nothing_unless_a_threshold_is_giv
     assert everything[0]["score"] < best["score"]
     rainy = "Did rain delay the university exam of Zoltan?"
     assert await search(stock, rainy) == []
-    newest = await MemoryClient(stock.connection, tenant="acme").search("u1", rainy, scope=["short"])
+    newest = await MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT).search(
+        "u1", rainy, scope=["short"]
+    )
     assert newest.hits, "the newest messages alone are not judged"
     assert await search(stock, "university chemistry degree laptop"), "key words are no question"
     assert await search(stock, "Какую степень по химии получил Boris?"), "wordllama does not know Russian"

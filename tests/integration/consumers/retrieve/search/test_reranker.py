@@ -13,6 +13,7 @@ from mnemon_consumers.retrieve.verbs import context as context_verb
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.servers.embedding_server import EndpointAnswer, refusal
 from tests.support.servers.reranker_server import RerankerServer
 from tests.support.settings_edit import setting
@@ -66,7 +67,7 @@ async def search(stock: Stock, owner: str = "acme.u1", **request: Any) -> tuple[
 async def test_endpoint_reads_a_follow_up_after_the_messages_before_it(
     reranking: RerankerServer, stock: Stock
 ) -> None:
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     found = await memory.search("u1", "And when is that?", preceding=["Is there a violin concert?"])
 

@@ -20,6 +20,7 @@ from mnemon_infra.vectors.edge.engine import Edge
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.server import QdrantServer
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -238,7 +239,7 @@ async def test_name_in_many_facts_is_searched_for_once_a_minute(
     for _ in range(2):
         assert {"ar_dog", "ar_rex"} <= {*await found(stock, "my sister")}
     assert searched == [2, 1], "Oleg and Rex, then Rex"
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     assert (await memory.search("u1", "my sister", scope=["long"])).hits
     assert searched == [2, 1, 2], "a filter of facts may make the name rare"
 
@@ -255,7 +256,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     assert len((await memory.search("u1", "Anna's cats")).hits) == 2
     assert len((await memory.search("u1", "Anna's cats", limit=6)).hits) == 6
     by_tool = await memory.call("u1", "memory_search", {"query": "Anna's cats"})
@@ -376,7 +377,7 @@ async def test_follow_up_is_resolved_by_the_messages_before_it(
         f"{SPACE}.document.added.v1", {"document_id": "d1", "text": " / ".join(texts["test"])}
     )
     await indexed(stock, seq)
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     async def ask(query: str, preceding: list[str]) -> SearchReplyV2:
         return await memory.search(
