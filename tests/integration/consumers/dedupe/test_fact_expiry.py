@@ -28,7 +28,7 @@ async def test_a_working_fact_expires_when_its_words_say_so_and_only_then(
         named, unnamed = [await stock.ask("save", text=each) for each in (text, lasting)]
         after = datetime.now(UTC).date()
         reply = await stock.ask("read", min_seq=unnamed["seen_seq"])
-        shown = (await stock.ask("context", format="blocks"))["text"]
+        shown = (await stock.ask("context", format="blocks", min_seq=unnamed["seen_seq"]))["text"]
 
     facts = {each["id"]: each for each in reply["facts"]}
     assert [facts[each["id"]]["tier"] for each in (named, unnamed)] == ["working", "working"]

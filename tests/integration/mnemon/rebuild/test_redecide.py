@@ -16,6 +16,7 @@ from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.document import Document, set_value
 from mnemon_contracts.subjects import build_thing_filter
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
@@ -62,7 +63,8 @@ class Decided:
         return outcome
 
     async def said(self, user: str = "u1") -> dict[str, str]:
-        facts = (await self.stock.ask("read", f"acme.{user}"))["facts"]
+        end = await read_log_end(self.stock.connection.jetstream())
+        facts = (await self.stock.ask("read", f"acme.{user}", min_seq=end))["facts"]
         return {each["id"]: each["text"] for each in facts}
 
     async def points(self) -> set[str]:
@@ -97,7 +99,8 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
         for text in (TEA, SENCHA):
             assert (await decided.stock.ask("save", f"acme.{user}", text=text))["decision"] == "saved"
     apart = await decided.said()
-    await decided.stock.ask("erase", "acme.erased")
+    erased = await decided.stock.ask("erase", "acme.erased")
+    await indexed(decided.stock, erased["seen_seq"])
 
     shown = await decided.by(TOGETHER).preview_corrections(lambda *_: None)
     assert (shown.users, shown.changed, dict(shown.counts)) == (1, 1, {"merged": 1, "rewritten": 1})
@@ -138,7 +141,8 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
 
 async def test_redecide_waits_for_running_decisions(decided: Decided) -> None:
     for text in (TEA, SENCHA):
-        await decided.stock.ask("save", "acme.u1", text=text)
+        saved = await decided.stock.ask("save", "acme.u1", text=text)
+    await indexed(decided.stock, saved["seen_seq"])
     async with hold_lock(decided.database, "acme", "u1"):
         making = asyncio.create_task(decided.make(TOGETHER))
         # The one that waits for the lock is seen in the database.
