@@ -24,7 +24,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 SPACE = "memory.acme.u1"
 
@@ -228,8 +228,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
 
 
 async def test_verification_finds_an_escaped_text_in_a_snapshot(site: Site, stock: Stock) -> None:
-    said = await stock.say('They said "Hi".')
-    await stock.ask("history", min_seq=said)
+    said = await persisted(stock.connection, await stock.say('They said "Hi".'))
     await kept(site, said)
     for words, count in (('"hi"', 1), ('"ho"', 0)):
         found = (await stock.ask("erase", verify=True, text=words))["found"]
@@ -238,8 +237,7 @@ async def test_verification_finds_an_escaped_text_in_a_snapshot(site: Site, stoc
 
 @pytest.mark.long
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
-    said = await stock.say("mine")
-    await stock.ask("history", min_seq=said)
+    said = await persisted(stock.connection, await stock.say("mine"))
     async with open_row_generation(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.

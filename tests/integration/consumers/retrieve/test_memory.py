@@ -1,5 +1,6 @@
 """An event goes in, memory comes out: over real servers, with a stock client."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,7 +10,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
-from tests.support.stock_client import Stock
+from tests.support.patience import PATIENT
+from tests.support.stock_client import Stock, persisted
 
 pytestmark = pytest.mark.usefixtures("mnemon")
 
@@ -26,8 +28,8 @@ async def test_history_returns_last_messages_in_log_order(stock: Stock) -> None:
     for number in range(40):
         seq = await stock.say(str(number))
     assert await stock.contents(min_seq=seq) == [str(number) for number in range(10, 40)]
-    assert await stock.contents(limit=3) == ["37", "38", "39"]
-    assert await stock.contents(limit=200) == [str(number) for number in range(40)]
+    assert await stock.contents(limit=3, min_seq=seq) == ["37", "38", "39"]
+    assert await stock.contents(limit=200, min_seq=seq) == [str(number) for number in range(40)]
 
 
 async def test_users_and_tenants_do_not_see_each_other(stock: Stock) -> None:
@@ -80,7 +82,7 @@ async def test_context_stamps_what_the_user_said(stock: Stock) -> None:
     seq = await stock.publish("chat.acme.u1.-.message.v1", {"role": "assistant", "content": "Здравствуйте"})
     reply = await stock.ask("context", min_seq=seq)
     assert [each["content"] for each in reply["messages"]] == ["[2026-11-21 21:30] Привет", "Здравствуйте"]
-    assert await stock.contents() == ["Привет", "Здравствуйте"]
+    assert await stock.contents(min_seq=seq) == ["Привет", "Здравствуйте"]
 
 
 async def test_changed_settings_apply_to_the_next_request(stock: Stock, mnemon: Deployment) -> None:
@@ -92,11 +94,10 @@ async def test_changed_settings_apply_to_the_next_request(stock: Stock, mnemon: 
     }
     await write_settings(stock.connection, SettingsV1.create_strict(time_stamps=stamps))
     expected = ["[Текущее время: 2026-11-22 00:30] 0", "[Текущее время: 2026-11-22 00:30] 1"]
-    for _ in range(200):
-        shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
-        if shown == expected:
-            break
-    assert shown == expected
+    async with asyncio.timeout(60):
+        shown: list[str] = []
+        while shown != expected:
+            shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
 
 
 async def test_a_conversation_is_found_by_log_position(stock: Stock) -> None:
@@ -121,7 +122,7 @@ async def test_new_conversation_discards_earlier_messages(stock: Stock) -> None:
     seq = await stock.say("new")
     assert await stock.contents(min_seq=seq) == ["new"]
     assert await stock.contents(conversation="c1", min_seq=seq) == []
-    assert (await stock.ask("profile"))["profile"] == {"name": "Anna"}
+    assert (await stock.ask("profile", min_seq=seq))["profile"] == {"name": "Anna"}
     status = await stock.ask("status", min_seq=seq)
     assert (status["messages"], status["conversations"]) == (1, 1)
 
@@ -229,7 +230,7 @@ async def test_stock_tools_see_the_service(stock: Stock) -> None:
 
 
 async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     await memory.publish("u1", "user", "mine", id="5121")
     last = await memory.publish("u2", "user", "also mine", id="5121")
     assert await memory.publish("u2", "user", "also mine", id="5121") == last, "a repetition is recognised"
@@ -253,7 +254,8 @@ async def test_first_and_last_dates_are_stored(stock: Stock) -> None:
     ):
         seq = await stock.say(str(number), sent_at=moment)
     assert await stock.contents(min_seq=seq) == ["1", "2"]
-    assert len((await stock.ask("context"))["messages"]) == 2
+    assert len((await stock.ask("context", min_seq=seq))["messages"]) == 2
+    await persisted(stock.connection, seq)
     assert (await stock.connection.jetstream().stream_info("DEAD")).state.messages == 2
 
 

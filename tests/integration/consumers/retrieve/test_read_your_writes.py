@@ -32,7 +32,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerProcess
 from mnemon_producers.timeouts import DEFAULTS
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, persisted
 
 TIMEOUT = 60.0
 
@@ -215,7 +215,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
     await database.open()
     try:
         async with run_consumers(("persist", "retrieve"), deployment):
-            first = await stock.say("first")
+            first = await persisted(connection, await stock.say("first"))
             assert await stock.contents(min_seq=first) == ["first"]
             assert await stock.contents() == ["first"]
 

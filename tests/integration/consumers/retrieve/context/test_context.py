@@ -16,8 +16,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.settings_edit import setting
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
@@ -71,7 +72,7 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_follow_up_finds_the_topic_of_the_messages_before_it(stock: Stock) -> None:
     seq = await lived(stock)
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     before = ["Как Анна добирается к бабушке?"]
 
     async def has_fact(preceding: list[str]) -> bool:
@@ -180,8 +181,10 @@ async def test_context_without_embeddings_searches_words(
         hits = (await stock.ask("search", query="cello"))["hits"]
         assert [hit["id"] for hit in hits] == ["ar_002"]
         kept = await stock.ask("save", text="Anna has a brother in Omsk")
-        assert (await stock.ask("get", id=kept["id"]))["fact"]["text"] == "Anna has a brother in Omsk"
-        assert "Omsk" in shown(await stock.ask("context", query="Omsk?", min_seq=kept["seen_seq"]))
+        seq = kept["seen_seq"]
+        fact = (await stock.ask("get", id=kept["id"], min_seq=seq))["fact"]
+        assert fact["text"] == "Anna has a brother in Omsk"
+        assert "Omsk" in shown(await stock.ask("context", query="Omsk?", min_seq=seq))
 
 
 async def run_sql(deployment: Deployment, statement: str) -> None:
@@ -239,6 +242,7 @@ async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment
     """Without vectors: a search reads what it shows."""
     await stock.say("hello")
     seq = await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile")
+    await persisted(stock.connection, seq)
     first = await stock.ask("context", min_seq=seq)
     assert first["degraded"] == ["relevant", "conversation"]
     for table in ("messages", "starts", "profile_sets", "memory_events"):
@@ -306,7 +310,7 @@ async def test_long_conversation_does_not_enlarge_the_context(stock: Stock) -> N
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_client_requests_every_context_option(stock: Stock) -> None:
     seq = await lived(stock)
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     context = await memory.context("u1", query=QUERY, format="xml", budget=400, task_id="t1", min_seq=seq)
     assert context.error is None
     assert context.tokens is not None

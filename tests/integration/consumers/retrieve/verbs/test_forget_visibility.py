@@ -22,7 +22,7 @@ from mnemon_infra.settings.store import write_settings
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids, saved
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, indexed
 
 ASKED = 24
 """Questions of each kind: with two services in the queue group, each of them gets some."""
@@ -108,6 +108,7 @@ async def test_search_hides_a_forgotten_fact(stock: Stock, deployment: Deploymen
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         fact = await stock.ask("save", text=SECRETIVE, tier="profile")
+        await indexed(stock, fact["seen_seq"])
     async with run_consumers([each for each in CONSUMERS if each != "persist"], with_vectors):
         assert SECRETIVE in str(await stock.ask("search", query="penicillin"))
         await stock.ask("forget", id=fact["id"])

@@ -16,6 +16,7 @@ from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import load_fact_events
@@ -23,6 +24,7 @@ from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 from tests.support.log.unconfirmed_events import store_without_confirmation
+from tests.support.patience import PATIENT
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
@@ -70,7 +72,8 @@ async def test_item_that_is_added_is_named_if_the_reply_cannot_be_read(
         patch.setattr(Memory, f"load_{kind}s", fail)
         failed = (await stock.ask(verb, action="add", text="Buy milk"))["error"]
 
-    listed = await stock.ask(verb, action="list")
+    end = await read_log_end(stock.connection.jetstream())
+    listed = await stock.ask(verb, action="list", min_seq=end)
     (added,) = listed[f"{kind}s"]
     assert (failed["code"], failed["retryable"]) == ("unavailable", False), "a repetition would add another"
     assert f"the addition of the {kind} '{added[f'{kind}_id']}' was not confirmed" in failed["message"]
@@ -127,7 +130,7 @@ async def test_facts_are_read_page_by_page_with_a_total(stock: Stock, mnemon: De
         seq = await saved(stock, f"ar_{number:03}", f"Anna has read book {number}")
     first = await stock.ask("read", min_seq=seq)
     assert (len(first["facts"]), first["total"]) == (100, 120)
-    last = await stock.ask("read", after=first["next"])
+    last = await stock.ask("read", after=first["next"], min_seq=seq)
     assert (len(last["facts"]), last["total"], last.get("next")) == (20, 120, None)
     assert {fact["id"] for page in (first, last) for fact in page["facts"]} == {
         f"ar_{number:03}" for number in range(1, 121)
@@ -135,15 +138,15 @@ async def test_facts_are_read_page_by_page_with_a_total(stock: Stock, mnemon: De
     wrong = await stock.ask("read", after="ar_001")
     assert (code(wrong), "after" in wrong["error"]["message"]) == ("bad_request", True)
 
-    memory = MemoryClient(stock.connection, tenant="acme")
-    everything = await memory.read_all("u1")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
+    everything = await memory.read_all("u1", min_seq=seq)
     assert (len(everything.facts), everything.total, everything.next) == (120, 120, None)
 
 
 async def test_get_returns_former_versions(stock: Stock, kept: int) -> None:
     for text in ("Анна любит кофе", "Анна любит какао"):
-        await stock.ask("update", id="pf_002", text=text)
-    reply = await stock.ask("get", id="pf_002")
+        updated = await stock.ask("update", id="pf_002", text=text)
+    reply = await stock.ask("get", id="pf_002", min_seq=updated["seen_seq"])
     assert reply["fact"]["text"] == "Анна любит какао"
     assert [version["text"] for version in reply["versions"]] == ["Анна любит кофе", "Анна любит чай"]
     for missing in ("pf_099", "wk_001"):
@@ -238,13 +241,13 @@ async def test_update_changes_only_named_fields(stock: Stock, kept: int) -> None
 
 @pytest.mark.usefixtures("kept")
 async def test_updates_at_the_same_time_do_not_undo_each_other(stock: Stock) -> None:
-    await asyncio.gather(
+    updates = await asyncio.gather(
         *(
             stock.ask("update", id="pf_001", **change)
             for change in ({"text": "Anna eats nuts"}, {"tier": "archive"}, {"importance": 3})
         )
     )
-    reply = await stock.ask("get", id="pf_001")
+    reply = await stock.ask("get", id="pf_001", min_seq=max(each["seen_seq"] for each in updates))
     fact = reply["fact"]
     assert (fact["text"], fact["tier"], fact["importance"]) == ("Anna eats nuts", "archive", 3)
     assert len(reply["versions"]) == 3
@@ -359,12 +362,13 @@ async def test_documents_are_listed_page_by_page(stock: Stock) -> None:
             "document", action="add", document_id=f"d{number}", text=f"Text {number}", limit=0
         )
         assert (added["documents"], added["document_id"]) == ([], f"d{number}")
-    memory = MemoryClient(stock.connection, tenant="acme")
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
     listed = await memory.documents("u1", min_seq=added["seen_seq"])
     assert [each.document_id for each in listed.documents] == [f"d{number}" for number in range(5)]
     assert listed.documents[0].digest == sha256(b"Text 0").hexdigest()
-    first = await stock.ask("document", limit=3)
-    rest = await stock.ask("document", limit=3, after=first["next"])
+    seq = added["seen_seq"]
+    first = await stock.ask("document", limit=3, min_seq=seq)
+    rest = await stock.ask("document", limit=3, after=first["next"], min_seq=seq)
     assert [each["document_id"] for each in first["documents"]] == ["d0", "d1", "d2"]
     assert [each["document_id"] for each in rest["documents"]] == ["d3", "d4"]
     assert "next" not in rest
@@ -386,7 +390,7 @@ async def test_save_answers_with_the_decision(stock: Stock) -> None:
     assert refused["reason"]
     assert code(await stock.ask("save")) == "bad_request"
     assert code(await stock.ask("save", text="Anna likes tea a lot", importance=11)) == "bad_request"
-    assert await ids(stock) == [saved["id"]]
+    assert await ids(stock, min_seq=again["seen_seq"]) == [saved["id"]]
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")

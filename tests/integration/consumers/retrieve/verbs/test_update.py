@@ -28,7 +28,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.log.unconfirmed_events import refuse_events, store_without_confirmation
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 
 class Stuck(PresetEmbedder):
@@ -80,6 +80,7 @@ async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> Asy
 
 async def test_an_updated_fact_is_found_by_its_new_words_at_once(unindexed: Unindexed) -> None:
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
+    await persisted(unindexed.stock.connection, saved["seen_seq"])
     assert await unindexed.found("violin") == [saved["id"]]
     await unindexed.stock.ask("update", id=saved["id"], text="Anna breeds alpacas")
     assert await unindexed.found("alpacas") == [saved["id"]]
@@ -90,6 +91,7 @@ async def test_an_updated_fact_is_found_by_its_new_words_at_once(unindexed: Unin
 
 async def test_refused_update_leaves_the_former_words_searchable(unindexed: Unindexed) -> None:
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
+    await persisted(unindexed.stock.connection, saved["seen_seq"])
     async with refuse_events(unindexed.stock.connection):
         refused = await unindexed.stock.ask("update", id=saved["id"], text="Anna breeds alpacas")
     assert refused["error"]["code"] == "unavailable"
