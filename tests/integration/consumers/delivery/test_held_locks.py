@@ -78,6 +78,7 @@ async def test_fact_change_waits_for_the_lock_of_its_user(
 ) -> None:
     saved = await stock.ask("save", text="Likes otters")
     assert saved["decision"] == "saved"
+    await persisted(stock.connection)
     before = await facts(stock)
     async with Database(mnemon_with_vectors) as database:
         async with hold_lock(database, *OWNER):

@@ -57,7 +57,9 @@ async def test_an_unusable_register_is_pending_and_registered_later(
         await stock.say("hello", "acme.u1.-")
         reply = await stock.ask("erase")
         assert "register" in reply["pending"]
-        assert (await stock.ask("erase", verify=True, text="hello"))["found"]["log"] == 0
+        async with asyncio.timeout(60):  # a busy machine may purge the log after the receipt
+            while (await stock.ask("erase", verify=True, text="hello"))["found"]["log"]:
+                pass
         folder.unlink()
         async with asyncio.timeout(60):
             await wait_until_swept(stock.connection)

@@ -97,7 +97,8 @@ async def test_verification_finds_a_text_that_stores_escape(
         await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"motto": said}})
         await stock.publish("memory.acme.u1.task.added.v1", {"task_id": "t", "text": said})
         await stock.publish("chat.acme.u1.-.message.v1", {"role": said})
-        await stock.contents(min_seq=await stock.say("nothing, and the content of a name"))
+        await stock.say("nothing, and the content of a name")
+        await persisted(connection)
         found = (await stock.ask("erase", verify=True, text=words))["found"]
         assert found == {"log": 7, "dead_letters": 1, "database": 6, "statistics": 0}
         found = (await stock.ask("erase", verify=True, text=f"{words}."))["found"]
@@ -260,7 +261,8 @@ async def test_erasure_withdraws_windows_sent_to_a_model(
         await stock.publish("memory.acme.u1.summary.written.v1", summary)
         saved = await stock.ask("save", text="Likes coffee")
         assert saved["decision"] == "saved"
-        assert [fact["text"] for fact in (await stock.ask("read"))["facts"]] == ["Likes coffee"]
+        facts = (await stock.ask("read", min_seq=saved["seen_seq"]))["facts"]
+        assert [fact["text"] for fact in facts] == ["Likes coffee"]
         assert late not in await positions(connection, "u1")
         await persisted(connection)
     assert receipt["seen_seq"] < late
