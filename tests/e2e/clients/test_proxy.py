@@ -18,24 +18,27 @@ import nats
 import openai
 import pytest
 import pytest_asyncio
+from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.ask import StoredMessage
 from mnemon_infra.settings.api_keys import issue_key
+from tests.support.patience import PATIENT
 from tests.support.processes.command_server import ForkedCommand
 from tests.support.processes.programs import install_packages, require_node, run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 from tests.support.repository.code_blocks import Block, blocks
 from tests.support.repository.command_lines import invocations, parse
 from tests.support.servers.chat_model import ChatModel
+from tests.support.stock_client import persisted
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 NODE = Path(__file__).parent / "node"
 PAGE = Path(__file__).parents[3] / "docs" / "proxy.md"
-PATIENT = {"MNEMON_PROXY_MEMORY_SECONDS": "30"}
+PATIENT_PROXY = {"MNEMON_PROXY_MEMORY_SECONDS": "30"}
 """Machines that run many tests are slow; what a test asserts is not how fast memory answers."""
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -65,7 +68,7 @@ async def run_gateway(data: Path, model: ChatModel, **environment: str) -> Async
             data,
             "--port",
             "0",
-            environment={**providers, **PATIENT, **environment},
+            environment={**providers, **PATIENT_PROXY, **environment},
             output=output.file,
             errors=output.file,
         )
@@ -87,6 +90,7 @@ class Bot:
 
     tenant: str
     key: str
+    connection: Client
     memory: MemoryClient
     published: Subscription
     gateway: RunningGateway
@@ -127,8 +131,9 @@ async def serve_bot(up: Up, gateway: RunningGateway, model: ChatModel) -> AsyncI
     connection = await nats.connect(up.endpoints.nats)
     try:
         published = await connection.subscribe(f"chat.{tenant}.>")
-        memory = MemoryClient(connection, tenant=tenant)
-        yield Bot(tenant, json.loads(issued.out)["key"], memory, published, gateway, model)
+        await connection.flush()
+        memory = MemoryClient(connection, tenant=tenant, timeouts=PATIENT)
+        yield Bot(tenant, json.loads(issued.out)["key"], connection, memory, published, gateway, model)
     finally:
         await connection.close()
 
@@ -171,7 +176,7 @@ async def test_second_process_remembers_what_the_first_was_told(shared: Up, bot:
             assert await complete(client, user("I live in Porto")) == "A cello."
         assert [(await bot.next_published())["role"] for _ in range(2)] == ["user", "assistant"]
         seen = await bot.memory.publish("anna", "user", "Nothing else")
-        await bot.memory.history("anna", min_seq=seen)
+        await persisted(bot.connection, seen)
         async with bot.openai(other) as client:
             answer = await client.chat.completions.create(
                 model="a-model",
@@ -217,7 +222,7 @@ async def test_shortened_history_stores_nothing_twice(shared: Up, bot: Bot) -> N
             await until_published(bot, f"Question {number}")
             assert (await bot.next_published())["content"] == "A cello."
         seen = await bot.memory.publish("anna", "user", "(end)")
-        await bot.memory.history("anna", min_seq=seen)
+        await persisted(bot.connection, seen)
     async with run_gateway(shared.data, bot.model) as other, bot.openai(other) as two:
         await complete(two, *history[-3:], user("Last"))
         await until_published(bot, "Last")
@@ -460,7 +465,7 @@ async def test_anthropic_client_has_memory(bot: Bot) -> None:
     from anthropic import AuthenticationError
 
     seen = await bot.memory.publish("anna", "user", "I live in Porto", conversation="c1")
-    await bot.memory.history("anna", min_seq=seen)
+    await persisted(bot.connection, seen)
     options: Any = {
         "model": "claude",
         "max_tokens": 100,
@@ -584,7 +589,7 @@ async def test_npm_client_has_memory_over_two_processes(shared: Up, bot: Bot, np
             await until_published(bot, question)
             assert (await bot.next_published())["content"] == "A cello."
             seen = await bot.memory.publish("anna", "user", "Nothing else")
-            await bot.memory.history("anna", min_seq=seen)
+            await persisted(bot.connection, seen)
     assert "I live in Porto" in bot.model.received[-1].messages[-1]["content"]
 
 
@@ -608,7 +613,7 @@ async def test_same_history_of_the_npm_client_stores_each_message_once(
 
 async def test_another_tenants_key_gets_no_memory(shared: Up, bot: Bot) -> None:
     seen = await bot.memory.publish("anna", "user", "My PIN is in the drawer.")
-    await bot.memory.history("anna", min_seq=seen)
+    await persisted(bot.connection, seen)
     async with serve_bot(shared, bot.gateway, bot.model) as other:
         async with other.openai() as client:
             await complete(client, user("Where is my PIN?"))
