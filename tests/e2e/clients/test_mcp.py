@@ -8,6 +8,7 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.function_tools import list_definitions
+from tests.support.patience import PATIENT
 from tests.support.processes.chat_session import talk
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
@@ -58,6 +60,8 @@ async def test_signal_ends_stdio_server_while_its_input_is_open(shared: Up, numb
         *(sys.executable, "-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", shared.data),
         stdin=PIPE,
         stdout=PIPE,
+        # A test run by `nohup` passes on that SIGHUP is ignored.
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
     )
     assert process.stdin
     assert process.stdout
@@ -94,7 +98,7 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
         async with overheard(shared, "ask.mcp.anna.search.v1") as asked:
             found = await call(client, "memory_search", query="train or plane?")
             assert [hit["id"] for hit in found["hits"]] == [saved["id"]]
-            assert json.loads((await asked.next_msg()).data)["min_seq"] == saved["seen_seq"]
+            assert json.loads((await asked.next_msg(TIMEOUT)).data)["min_seq"] == saved["seen_seq"]
         context = await client.call_tool("memory_context", {"query": "How do I get to Porto?"})
         assert "Prefers night trains to planes" in text(context)
         (contents,) = (await client.read_resource("mnemon://context")).contents
@@ -147,9 +151,9 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
             assert (await call(vera, "memory_read"))["facts"] == []
             (hit,) = (await call(boris, "memory_search", query="cello"))["hits"]
             assert hit["id"] == saved["id"]
-            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
-                assert len((await memory.read("Борис")).facts) == 1
-            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp", timeouts=PATIENT) as memory:
+                assert len((await memory.read("Борис", min_seq=saved["seen_seq"])).facts) == 1
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp", timeouts=PATIENT) as memory:
                 await memory.publish("Борис", "user", "The cello is at the repairer's")
                 begun = await call(boris, "new_conversation")
                 assert (await memory.history("Борис", min_seq=begun["seen_seq"])).messages == ()
