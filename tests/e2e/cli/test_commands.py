@@ -1,5 +1,6 @@
 """The commands that work on a running or a configured deployment, and what they say when there is none."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from mnemon_consumers.app import VECTOR_WRITERS
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from tests.support.processes.stack import Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 from tests.support.servers.qdrant import URL, stack_environment
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
@@ -55,9 +56,9 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
         found = await mnemon("status", "--data", stack.data, "--json")
         return int(json.loads(found.out)["broker"]["dead_letters"])
 
-    for _ in range(20):
-        if await dead_letters():
-            break
+    async with asyncio.timeout(TIMEOUT):
+        while not await dead_letters():
+            pass
     assert await dead_letters() == 1
 
 
