@@ -7,16 +7,15 @@ import psutil
 import pytest
 
 from tests.support.processes.stack import Up, until
+from tests.support.stock_client import persisted
 
 
-async def persisted(url: str, text: str) -> list[str]:
+async def publish_and_read(url: str, text: str) -> list[str]:
     """Publish a message, wait until it is persisted, and return the user's messages."""
     async with await nats.connect(url) as client:
         body = json.dumps({"role": "user", "content": text}).encode()
-        await client.jetstream().publish("chat.acme.u1.-.message.v1", body)
-        consumer = await client.jetstream().consumer_info("LOG", "persist")
-        while consumer.num_pending or consumer.num_ack_pending:
-            consumer = await client.jetstream().consumer_info("LOG", "persist")
+        said = await client.jetstream().publish("chat.acme.u1.-.message.v1", body)
+        await persisted(client, said.seq)
         reply = json.loads((await client.request("ask.acme.u1.history.v1", b"{}", timeout=60)).data)
     return [message["content"] for message in reply["messages"]]
 
@@ -34,7 +33,7 @@ async def test_background_process_restarts_after_kill_and_ends_with_its_parent(s
         return now is not None and now.pid != first.pid
 
     await until(another)
-    assert await persisted(stack.endpoints.nats, "hi") == ["hi"]
+    assert await publish_and_read(stack.endpoints.nats, "hi") == ["hi"]
     assert "background process ended, restarting" in stack.log
 
     second = stack.beside()

@@ -26,7 +26,7 @@ async def everything(url: str, tenant: str) -> None:
         )
         context = await memory.context("u1", query="What is her name?", min_seq=said.last_seq)
         assert context.messages
-        assert len((await memory.history("u1")).messages) == 30
+        assert len((await memory.history("u1", min_seq=said.last_seq)).messages) == 30
         saved = await memory.save("u1", "The user likes green tea in the morning")
         assert saved.id is not None
         fact = saved.id
@@ -87,11 +87,11 @@ async def test_new_logins_take_effect_at_the_next_start(stack: Up) -> None:
     assert "take effect at the next start" in issued.err
     assert (await mnemon("settings", "get", "--data", stack.data, "--json")).code == 0
     async with MemoryClient.connect(stack.endpoints.nats, tenant="acme", timeouts=PATIENT) as memory:
-        await memory.publish("u1", "user", "hi")
+        said = await memory.publish("u1", "user", "hi")
     await stack.stop()
     await stack.start()
     async with MemoryClient.connect(json.loads(issued.out)["url"], tenant="acme", timeouts=PATIENT) as memory:
-        assert len((await memory.history("u1")).messages) == 1
+        assert len((await memory.history("u1", min_seq=said)).messages) == 1
 
 
 @pytest.mark.parametrize(

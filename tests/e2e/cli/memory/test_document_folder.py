@@ -11,9 +11,10 @@ from nats.aio.client import Client
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 
 async def asked(deployment: Deployment, *arguments: str | Path) -> CommandResult:
@@ -65,7 +66,7 @@ async def test_repository_is_indexed_and_only_changes_are_sent_again(
         await asked(deployment, "document", "add", heating / "README.md", "--collection", "by hand")
         await indexed(stock, first["seen_seq"])
 
-        memory = MemoryClient(connection, tenant="acme")
+        memory = MemoryClient(connection, tenant="acme", timeouts=PATIENT)
         found = await memory.call("u1", "search_repos", {"query": "switch boiler off", "limit": 1})
         (hit,) = found.model_dump()["hits"]
         assert hit["id"] == "heating/src/boiler.py"
@@ -82,10 +83,10 @@ async def test_repository_is_indexed_and_only_changes_are_sent_again(
         (heating / "new.txt").write_text("The chimney is swept in May.")
         second = await added(deployment, heating)
         assert counts(second) == (1, 1, 1, 1)
+        await indexed(stock, second["seen_seq"])
         third = await added(deployment, heating)
         assert counts(third) == (0, 0, 3, 0)
         assert third["seen_seq"] >= second["seen_seq"] > first["seen_seq"]
-        await indexed(stock, second["seen_seq"])
         for query, expected in (("cellar", True), ("boiler", False)):
             reply = await stock.ask("search", query=query, collection="heating", threshold=0.4)
             assert bool(reply["hits"]) is expected, reply
@@ -100,7 +101,8 @@ async def test_folder_of_same_name_removes_nothing_without_confirmation(
         (tmp_path / place / "docs").mkdir(parents=True)
         (tmp_path / place / "docs" / f"{place}.md").write_text(f"About {place}")
     async with run_consumers(CONSUMERS, with_vectors):
-        await added(deployment, tmp_path / "one" / "docs")
+        first = await added(deployment, tmp_path / "one" / "docs")
+        await persisted(connection, first["seen_seq"])
         refused = await asked(deployment, "document", "add", tmp_path / "other" / "docs")
         assert (refused.code, refused.out) == (1, "")
         assert "--collection NAME" in refused.err

@@ -10,12 +10,13 @@ from nats.aio.client import Client
 
 from mnemon.cli.memory.facts import save, search
 from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 
 async def asked(deployment: Deployment, *arguments: str) -> CommandResult:
@@ -59,9 +60,10 @@ async def test_search_example_finds_the_fact_of_the_save_example(
 ) -> None:
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
-        await asked(deployment, "save", quoted(save.__doc__))
+        saved = json.loads((await asked(deployment, "save", quoted(save.__doc__), "--json")).out)
+        position = ("--min-seq", str(saved["seen_seq"]))
         for documented in (search.__doc__, MemoryTools.search.__doc__):
-            found = await asked(deployment, "search", quoted(documented), "--json")
+            found = await asked(deployment, "search", quoted(documented), *position, "--json")
             assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
         for form in ((), ("--json",)):
             missed = await asked(deployment, "search", "sourdough", *form)
@@ -82,7 +84,9 @@ async def test_words_in_place_of_an_id_are_refused_with_the_option_for_words(
 
 
 @pytest.mark.long
-async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_path: Path) -> None:
+async def test_ambiguous_forget_lists_candidates(
+    deployment: Deployment, tmp_path: Path, connection: Client
+) -> None:
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
@@ -107,6 +111,7 @@ async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_pat
             *shlex.split(second.partition(": mnemon ")[2]), MNEMON_NATS_URL=str(deployment.nats_url)
         )
         assert restored.out.startswith("saved: ")
+        await persisted(connection, await read_log_end(connection.jetstream()))
         left = json.loads((await asked(deployment, "read", "--json")).out)["facts"]
         assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import nats
 
 from tests.support.processes.stack import Up, mnemon
+from tests.support.stock_client import persisted
 
 
 async def test_history_shows_published_messages(shared: Up) -> None:
@@ -13,8 +14,7 @@ async def test_history_shows_published_messages(shared: Up) -> None:
     connection = await nats.connect(shared.endpoints.nats)
     body = {"role": "user", "content": "Привет", "name": "Иван", "sent_at": "2026-11-21T10:00:00Z"}
     said = await connection.request("chat.shown.u1.-.message.v1", json.dumps(body).encode(), timeout=60)
-    seen = {"min_seq": json.loads(said.data)["seq"]}
-    await connection.request("ask.shown.u1.history.v1", json.dumps(seen).encode(), timeout=60)
+    await persisted(connection, json.loads(said.data)["seq"])
     await connection.close()
 
     shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data)

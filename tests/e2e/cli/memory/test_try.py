@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import nats
 import pytest
 
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from tests.support.processes.stack import Up, mnemon
+from tests.support.stock_client import persisted
 
 
 async def test_try_saves_reads_finds_and_forgets_a_fact(shared: Up) -> None:
@@ -21,12 +24,13 @@ async def test_try_saves_reads_finds_and_forgets_a_fact(shared: Up) -> None:
 
 async def test_try_keeps_existing_facts(shared: Up) -> None:
     where = ("--data", str(shared.data))
-    await mnemon("save", "Keeps bees behind the house", "--tenant", "try", "--user", "bo", *where)
+    bo = ("--tenant", "try", "--user", "bo", "--json", *where)
+    saved = json.loads((await mnemon("save", "Keeps bees behind the house", *bo)).out)
 
     tried = await mnemon("try", "bo", "--text", "Keeps bees behind the house", *where)
 
     assert (tried.code, "existed before" in tried.out) == (0, True)
-    left = await mnemon("read", "--tenant", "try", "--user", "bo", "--json", *where)
+    left = await mnemon("read", "--min-seq", str(saved["seen_seq"]), *bo)
     assert len(json.loads(left.out)["facts"]) == 1
 
 
@@ -61,6 +65,9 @@ async def test_try_imports_a_given_file_first(shared: Up, tmp_path: Path) -> Non
     assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
     assert "1 new, 0 already there, 1 refused\nline 2: The text is a question" in steps["import"]["result"]
     assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
+    assert shared.endpoints
+    async with await nats.connect(shared.endpoints.nats) as connection:
+        await persisted(connection, await read_log_end(connection.jetstream()))
     left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
     assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]
 

@@ -13,7 +13,7 @@ from mnemon_infra.settings.store import read_settings
 from tests.support.processes.stack import mnemon
 from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, indexed
 
 
 @pytest.mark.long
@@ -28,7 +28,9 @@ async def test_redecide_changes_facts_and_settings_and_reports_them(
     }
     async with run_consumers(CONSUMERS, locate_vectors(deployment, tmp_path / "vectors")):
         for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
-            assert (await stock.ask("save", text=text))["decision"] == "saved"
+            saved = await stock.ask("save", text=text)
+            assert saved["decision"] == "saved"
+        await indexed(stock, saved["seen_seq"])
         async with run_at_terminal(
             "rebuild", "--redecide", "dedupe.update_threshold=0.05", **servers
         ) as terminal:
