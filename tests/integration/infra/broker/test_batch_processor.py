@@ -113,11 +113,10 @@ async def test_message_of_a_stuck_batch_is_redelivered(compact: Compact) -> None
 
 
 async def test_message_of_a_dead_process_is_redelivered_after_ack_wait(compact: Compact) -> None:
+    compact.durable = replace(compact.durable, handling_seconds=10 * SOON)
     working = compact.process(await compact.take())
     await compact.held.begun.wait()
     working.cancel()
     await asyncio.wait({working})
-    begun = asyncio.get_running_loop().time()
-    again = await compact.take()
+    again = await compact.take()  # within `SOON`: far less than a process may have a batch in work
     assert Delivery.from_message(again).deliveries == 2
-    assert asyncio.get_running_loop().time() - begun < compact.durable.handling_seconds - ACK_WAIT
