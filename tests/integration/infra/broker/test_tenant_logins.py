@@ -177,7 +177,7 @@ async def test_reply_reaches_only_the_requester(guarded: TenantServer) -> None:
             await bot.connection.publish("chat.A.u.-.message.v1", SAID, reply=reply)
             await bot.connection.publish("ask.A.u.history.v1", b"{}", reply=reply)
         # The worker answers in order: with this, it has answered all.
-        await bot.connection.request("ask.A.u.history.v1", b"{}")
+        await bot.connection.request("ask.A.u.history.v1", b"{}", timeout=60)
         await bot.connection.jetstream().publish("chat.A.u.-.message.v1", SAID)
         await other.connection.flush()
         assert heard.pending_msgs == 0
