@@ -6,12 +6,13 @@ from alembic import command
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import count_statistics_with
 from mnemon_infra.database.migration import _make_config, migrate_schema
 from mnemon_infra.database.tables import metadata
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, persisted
 
 _SAMPLED = """
     SELECT tablename || '.' || attname FROM pg_stats
@@ -47,6 +48,7 @@ async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock
         await stock.publish(
             "memory.acme.u1.task.added.v1", {"task_id": f"t{number}", "text": "feed the otter"}
         )
+    await persisted(stock.connection, await read_log_end(stock.connection.jetstream()))
     assert await stock.contents(min_seq=said, limit=1) == ["the otter 1"]
     url = mnemon.database_url
     assert url is not None
@@ -67,7 +69,7 @@ async def test_sampled_text_is_found_whatever_postgresql_escapes(mnemon: Deploym
     words = '"Hi" C:\\new\nline'
     for _ in range(20):
         said = await stock.say(f"They said {words}!", metadata={"quote": f"They said {words}!"})
-    await stock.contents(min_seq=said)
+    await persisted(stock.connection, said)
     assert mnemon.database_url is not None
     options = {"options": f"-csearch_path={mnemon.database_schema}"}
     engine = create_engine(mnemon.database_url, poolclass=NullPool, connect_args=options)
