@@ -28,7 +28,7 @@ from mnemon_infra.vectors.generations import read_model_record
 from mnemon_infra.vectors.port import Collection, Point
 from tests.support.admin.http_browser import browsing
 from tests.support.log.dead_letters import kept
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 SAID: Final = b'{"role":"user","content":"the otter swims"}'
 MESSAGE: Final = "chat.acme.ana.-.message.v1"
@@ -321,7 +321,7 @@ async def test_old_letters_with_wildcards_are_purged_alone(
     await stock.publish("chat.acme.*.-.message.v1", b"{")
     theirs = await stock.publish("chat.acme.eva.-.message.v1", b"{")
     async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
-        await stock.contents(min_seq=await stock.say("last"))
+        await persisted(connection, await stock.say("last"))
         jetstream = connection.jetstream()
         encoded = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.%2A.>")
         assert encoded.seq is not None
