@@ -14,7 +14,6 @@ from mnemon.http.server import serve_http
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.cancellation import patch_wait_for
-from mnemon_infra.process.event_loop import run_service
 from mnemon_infra.settings.api_keys import open_api_keys
 from mnemon_infra.telemetry.logging import configure_logging
 
@@ -37,4 +36,4 @@ async def _serve_socket(descriptor: int) -> None:
 if __name__ == "__main__":
     configure_logging()
     patch_wait_for()
-    run_service(_serve_socket(int(sys.argv[1])))
+    asyncio.run(_serve_socket(int(sys.argv[1])))

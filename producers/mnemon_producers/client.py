@@ -98,7 +98,8 @@ class MemoryClient(MemoryTools):
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)
         finally:
-            with suppress(ConnectionError):  # `close` flushes pending data, also on a lost connection
+            # `close` writes pending data to a lost connection, too; uvloop then raises RuntimeError.
+            with suppress(ConnectionError, RuntimeError):
                 await connection.close()
 
     async def publish(
