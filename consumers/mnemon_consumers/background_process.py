@@ -14,7 +14,6 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.cancellation import patch_wait_for
-from mnemon_infra.process.event_loop import run_service
 from mnemon_infra.telemetry.logging import configure_logging
 
 log = structlog.get_logger("app")
@@ -133,4 +132,4 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
 if __name__ == "__main__":
     configure_logging()
     patch_wait_for()
-    run_service(_consume_until_closed(sys.argv[1:]))
+    asyncio.run(_consume_until_closed(sys.argv[1:]))

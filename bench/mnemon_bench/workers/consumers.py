@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from mnemon_infra.process.event_loop import run_service
 
 
 async def serve_consumers(names: Sequence[str], deployment: Deployment) -> None:
@@ -17,4 +16,4 @@ async def serve_consumers(names: Sequence[str], deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    run_service(serve_consumers(sys.argv[2:], Deployment.from_json(sys.argv[1])))
+    asyncio.run(serve_consumers(sys.argv[2:], Deployment.from_json(sys.argv[1])))

@@ -13,7 +13,6 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.process.event_loop import run_service
 
 
 async def measure_draining(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
@@ -35,4 +34,4 @@ async def measure_draining(deployment: Deployment, consumer: str, last_seq: int,
 
 if __name__ == "__main__":
     deployment, consumer, last_seq, workers = sys.argv[1:]
-    run_service(measure_draining(Deployment.from_json(deployment), consumer, int(last_seq), int(workers)))
+    asyncio.run(measure_draining(Deployment.from_json(deployment), consumer, int(last_seq), int(workers)))

@@ -1,11 +1,10 @@
-"""Patches of nats-py 2.16: fetches of FastStream's pull subscribers, parsing of messages, and writes."""
+"""Patches of nats-py 2.16: fetches of FastStream's pull subscribers, and the parsing of messages."""
 
 import asyncio
 import codecs
 import json
 import re
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet
@@ -14,7 +13,6 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
-from nats.aio.transport import TcpTransport
 from nats.js.client import JetStreamContext
 from nats.js.errors import ServiceUnavailableError
 from nats.protocol import parser
@@ -220,16 +218,6 @@ nats-py then closes the connection for good at the rest of the line.
 """
 
 
-def write_lines(self: TcpTransport, lines: Sequence[bytes]) -> None:
-    """Write to the connection, or drop the lines if it is closed, as asyncio does.
-
-    uvloop raises RuntimeError instead. nats-py then does not finish the closing of its client.
-    """
-    writer = self._io_writer
-    if writer is not None and not writer.is_closing():
-        writer.writelines(lines)
-
-
 def apply() -> None:
     """Install the patches. A second call changes nothing."""
     patched: Any = JetStreamContext.PullSubscription
@@ -239,8 +227,6 @@ def apply() -> None:
     patched = Client
     patched._parse_header_lines = staticmethod(parse_header_lines)
     patched._build_message = build_message
-    patched = TcpTransport
-    patched.writelines = write_lines
     patched = parser
     patched.MSG_RE, patched.HMSG_RE = _MESSAGE, _MESSAGE_WITH_HEADERS
 

@@ -34,12 +34,6 @@ class Account:
     user: int
     group: int
 
-    def enter(self) -> None:
-        """Let the current process, which runs as root, go on as the account."""
-        os.setgroups(())
-        os.setgid(self.group)
-        os.setuid(self.user)
-
     def take_ownership(self, path: Path) -> None:
         """Give a file or folder to the account."""
         os.chown(path, self.user, self.group)
@@ -55,8 +49,7 @@ class Account:
 
 def build_account_arguments(account: Account | None) -> dict[str, Any]:
     """Return keyword arguments of `subprocess` that start a process under an account; empty for None."""
-    # uvloop does not take the arguments `user` and `group`.
-    return {"preexec_fn": account.enter} if account else {}
+    return {"user": account.user, "group": account.group, "extra_groups": ()} if account else {}
 
 
 def find_service_account() -> Account | None:

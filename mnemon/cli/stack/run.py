@@ -80,10 +80,7 @@ def run(
     """
     chosen = parse_consumers(names)
     perform_command(
-        _run_consumers(
-            chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port)
-        ),
-        is_service=True,
+        _run_consumers(chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port))
     )
 
 

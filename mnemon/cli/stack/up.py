@@ -117,8 +117,7 @@ def up(
             Ports(nats_port, database_port, admin_port, gateway_port),
             has_admin=admin,
             has_gateway=gateway,
-        ),
-        is_service=True,
+        )
     )
 
 

@@ -77,7 +77,7 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
     refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
 
 
-def perform_command(command: Coroutine[Any, Any, ExitCode], *, is_service: bool = False) -> NoReturn:
+def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     """Run a command and end with its exit code.
 
     A known error is printed as a message, any other error as a traceback; `mnemon.__main__` explains a
@@ -85,18 +85,15 @@ def perform_command(command: Coroutine[Any, Any, ExitCode], *, is_service: bool 
     the terminal cancel the command, so that it stops the servers that it started. The exit code is then 128
     plus the number of the signal. A command that uses `StopSignals` handles signals itself, and ends with
     code 0 even if the signal comes during its start.
-
-    A service runs in the event loop of `run_service`.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
-    from mnemon_infra.process.event_loop import run_service
     from mnemon_infra.process.fault import take_fault
 
     patch_wait_for()
     take_fault()  # discard the fault of an earlier command in this process
     received: list[int] = []
     try:
-        ending = (run_service if is_service else asyncio.run)(_cancel_on_signal(command, received))
+        ending = asyncio.run(_cancel_on_signal(command, received))
     except asyncio.CancelledError:
         if received:
             raise typer.Exit(128 + received[0]) from None

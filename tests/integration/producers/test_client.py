@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.aio.transport import TcpTransport
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ToolCall
@@ -24,7 +24,6 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace_file
-from mnemon_infra.process.event_loop import run_service
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.timeouts import Timeouts
@@ -195,12 +194,7 @@ async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> N
         assert context.degraded == ("memory",)
 
 
-def test_client_in_uvloop_closes_after_its_server_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bot has nats-py without the patches of the consumers."""
-    monkeypatch.setattr(TcpTransport, "writelines", lambda self, lines: self._io_writer.writelines(lines))
-
+def test_client_in_uvloop_closes_after_its_server_has_ended(tmp_path: Path) -> None:
     async def scenario() -> None:
         server = NatsServer(tmp_path, None)
         await server.start()
@@ -208,7 +202,8 @@ def test_client_in_uvloop_closes_after_its_server_has_ended(
             await server.stop()
             assert (await memory.context("u1", query="hi")).degraded == ("memory",)
 
-    run_service(scenario())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scenario())
 
 
 class Remarks(logging.Handler):

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 
 import nats.errors
 import pytest
@@ -20,13 +19,10 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, decode_token
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import BatchPolicy, DurableConsumer
-from mnemon_infra.embedded.nats_server import NatsServer
-from mnemon_infra.process.event_loop import run_service
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 
@@ -111,27 +107,6 @@ async def test_batch_of_large_messages_ends_early(connection: Client) -> None:
             batches.append([len(message.data) for message in await subscription.fetch(100, 0.5)])
     assert [size for batch in batches for size in batch] == sizes
     assert max(sum(batch) for batch in batches if len(batch) > 1) <= patches.BATCH_BYTES
-
-
-def test_connection_of_a_service_closes_after_its_server_has_ended(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        server = NatsServer(tmp_path, None)
-        await server.start()
-        connection = await connect(server.url, name="test")
-        await server.stop()
-        await until_disconnected(connection)
-        await connection.publish(SUBJECT, b"{}")
-        with suppress(ConnectionError):
-            await connection.close()
-        assert connection.is_closed
-
-    run_service(scenario())
-
-
-async def until_disconnected(connection: Client) -> None:
-    async with asyncio.timeout(60):
-        while connection.is_connected:
-            await asyncio.sleep(0.01)
 
 
 async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_url: str) -> None:
