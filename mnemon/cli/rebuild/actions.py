@@ -245,10 +245,17 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon_infra.database.generations.generation_repository import drop_schema
+    from mnemon_infra.models import bm25
     from mnemon_infra.rebuild.row_verification import SETTLE_WAIT
-    from mnemon_infra.vectors.generations import drop_generation, locate_generation
+    from mnemon_infra.vectors.generations import drop_generation, locate_generation, read_model_record
 
     async with open_exclusive_site(data) as (place, is_running, progress, _):
+        made_by = await read_model_record(place.deployment)
+        if made_by and made_by.terms != bm25.VERSION:
+            progress.show_line(
+                f"The live vectors have version {made_by.terms} of the term weights, the rebuilt ones "
+                f"version {bm25.VERSION}, so their words differ: run `mnemon reindex`, then verify again."
+            )
         async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
             patience = SETTLE_WAIT if is_running else 0
             verdict = await GenerationVerification(

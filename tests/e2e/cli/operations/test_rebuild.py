@@ -18,6 +18,7 @@ from mnemon_infra.broker.streams.applied_position import (
     read_log_end,
 )
 from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.embedding_metadata import RECORD
 from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
 from tests.support.processes.terminal import run_at_terminal
 from tests.support.servers.qdrant import stack_environment
@@ -146,6 +147,22 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     await up.kill()
     (up.data / "endpoints.json").unlink()
     assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}
+
+
+@pytest.mark.long
+async def test_verify_names_outdated_term_weights(up: Up) -> None:
+    await up.start()
+    saved = await mnemon(
+        "save", "Likes green tea", "--tenant", "acme", "--user", "u1", "--data", up.data, "--json"
+    )
+    assert saved.code == 0, saved.err
+    assert await up.stop() == 0
+    assert "mnemon reindex" not in await ended(up, "--verify")
+
+    record = up.data / "vectors" / RECORD
+    record.write_text(json.dumps({**json.loads(record.read_text()), "terms": 1}))
+    assert "version 1 of the term weights" in (said := await ended(up, "--verify"))
+    assert "mnemon reindex" in said
 
 
 @pytest.mark.long
