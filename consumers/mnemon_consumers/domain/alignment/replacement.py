@@ -168,6 +168,12 @@ class Replacement:
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
             return None
         if (
+            self.new.is_negated
+            and not (self.old.is_negated or self.new.is_ended)
+            and slots.isdisjoint(("marital", "diet"))
+        ):
+            return None  # the newer fact denies a value, and names none
+        if (
             _is_event_past(self.old)
             and _is_event_past(self.new)
             and shared & {TermKind.NUMBER, TermKind.DATE}

@@ -11,6 +11,8 @@ SIMILARITY = load_word_similarity()
 
 UPDATES = {
     "en: a place": ("Lives in Dublin", "Has moved to Lisbon"),
+    "en: a current and a former employer": ("Works at Bosch", "Works at Siemens, previously at Lidl"),
+    "en: a former habit": ("Smokes", "Used to smoke"),
     "en: an employer": ("Works at Siemens", "Now works at Bosch"),
     "en: a profession": ("Works as a welder", "Works as a paramedic"),
     "en: an age": ("Is 41 years old", "Is 42 years old"),
@@ -595,6 +597,17 @@ ONE_DATE = (
 )
 """Facts with the same date about different things."""
 
+DENIED_VALUE = (
+    ("Lives in Leeds", "Hasn't moved to York"),
+    ("Lives in Leeds", "Doesn't live in York"),
+    ("Drives a Honda", "Doesn't drive a Fiat"),
+    ("Is 30 years old", "Is not 35 years old"),
+    ("Favourite colour is blue", "Favourite colour is not green"),
+    ("Живёт в Туле", "Не переехал в Тверь"),
+    ("Живёт в Туле", "Чуть не переехал в Тверь"),
+)
+"""Newer facts that deny another value, which does not end the older value."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -659,6 +672,16 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [*DENIED_VALUE],
+)
+def test_older_fact_that_may_still_hold_is_kept(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), [*SEVERAL_STATEMENTS, *ONE_DATE])
