@@ -111,6 +111,9 @@ _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "k
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
 """Verbs of learning that is complete."""
 
+_BEING: Final = frozenset(("was", "were", "had", "был", "была", "было", "были"))
+"""Verbs that put a state into the past."""
+
 _LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
 """Verbs of moving out."""
 
@@ -172,6 +175,8 @@ class _PairComparison:
             return self._decide_update("the newer fact says that the plan is carried out")
         if problem := self._find_contradiction():
             return self._decide_different(problem)
+        if problem := self._find_reason_to_keep():
+            return self._decide_undecided(problem)
         if slot := self.replacement.find_changed_slot():
             is_replaced = _says_alone(self.new) or _has_companion_phrase(self.alignment.new)
             if _has_companion_phrase(self.alignment.old) and not is_replaced:
@@ -185,6 +190,33 @@ class _PairComparison:
             or self._decide_end()
             or self._decide_replacement()
             or self._decide_wording()
+        )
+
+    def _find_reason_to_keep(self) -> str | None:
+        """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
+        if self._names_former_value():
+            return "the newer fact is about a former state"
+        if self._wishes_for_amount():
+            return "the newer fact is about a wished amount"
+        return None
+
+    def _names_former_value(self) -> bool:
+        """Return whether the newer fact is about a former state, and says more than that it is over.
+
+        For example, "Used to live in York" does so beside "Lives in Leeds", but "Used to smoke" does not
+        beside "Smokes".
+        """
+        if self.old.is_past or self.new.is_changed or _list_former_clauses(self.old):
+            return False
+        former, left = _list_former_clauses(self.new), self.alignment.new
+        return bool(former and left) and all(any(term.place in each for each in former) for term in left)
+
+    def _wishes_for_amount(self) -> bool:
+        """Return whether only the newer fact is about a plan, and its number differs: "wants 3 children"."""
+        is_wish = self.new.is_planned and not (self.old.is_planned or self.new.is_changed)
+        return is_wish and all(
+            TermKind.NUMBER in list_kinds(side) and TermKind.DATE not in list_kinds(side)
+            for side in (self.alignment.old, self.alignment.new)
         )
 
     def _decide_different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
@@ -1097,6 +1129,9 @@ class _PairComparison:
             return False
         if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
             return True
+        is_over = self.new.is_past and not (self.old.is_past or self.old.is_planned)
+        if is_over and _was_so(self.new) and self.share_old >= SUBSET_SHARE:
+            return True
         return self.new.is_past != self.old.is_past and any(
             _have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs
         )
@@ -1145,6 +1180,26 @@ class _PairComparison:
     def _choose_doubtful_relation(self) -> FactRelation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
         return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
+
+
+def _was_so(statement: ParsedFact) -> bool:
+    """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
+    participles = load_lexicon().grammar["participles"]
+    return any(
+        word in _BEING
+        and not (following == "born" or (following.endswith("ed") and following not in participles))
+        for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
+    )
+
+
+def _list_former_clauses(statement: ParsedFact) -> list[range]:
+    """Return the clauses about a former state, such as "used to smoke" and «раньше курил»."""
+    former = load_lexicon().grammar["former"]
+    if not (statement.is_past or statement.is_english):
+        return []  # "раньше" may mean "earlier"
+    places = [at for at, word in enumerate(statement.raw) if word in former]
+    places += [term.place for term in statement.terms if term.text == "used to"]
+    return [clause for clause in statement.clauses if any(place in clause for place in places)]
 
 
 def _have_one_form(a: Term, b: Term) -> bool:

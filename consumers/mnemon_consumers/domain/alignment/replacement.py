@@ -179,10 +179,14 @@ class Replacement:
             and shared & {TermKind.NUMBER, TermKind.DATE}
         ):
             return None  # two events, each with its date
-        if "residence" in slots and (
-            TermKind.NAME in shared
-            or (self.new.is_changed and not self.old.is_changed)
-            or self._has_moved_out()
+        if (
+            "residence" in slots
+            and not self._names_only_origin()
+            and (
+                TermKind.NAME in shared
+                or (self.new.is_changed and not self.old.is_changed)
+                or self._has_moved_out()
+            )
         ):
             return "residence"
         is_number = shared == {TermKind.NUMBER} and not any(map(is_year, self.left))
@@ -201,6 +205,11 @@ class Replacement:
         if "transport" in slots and consists_of(self.left, "means"):
             return "transport"
         return self._find_name_slot(slots)
+
+    def _names_only_origin(self) -> bool:
+        """Return whether the newer fact names only the place from which a person came: "moved from York"."""
+        names = [term for term in self.alignment.new if term.kind is TermKind.NAME]
+        return bool(names) and all(term.role == "from" for term in names)
 
     def _find_number_slot(self, slots: frozenset[str]) -> str | None:
         return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)

@@ -608,6 +608,37 @@ DENIED_VALUE = (
 )
 """Newer facts that deny another value, which does not end the older value."""
 
+FORMER_VALUE = (
+    ("Lives in Leeds", "Used to live in York"),
+    ("Lives in Leeds", "Moved from York in 2015"),
+    ("Works at Tesco", "Used to work at Asda"),
+    ("Wakes up at 6", "Used to wake up at 8"),
+    ("Wakes up at 6", "Woke up at 11 today"),
+    ("Drinks coffee", "Used to drink ten cups of coffee a day"),
+    ("Is married", "Was married before"),
+    ("Has a girlfriend", "Had a girlfriend in college"),
+    ("Has lived in Rome for ten years", "Previously lived in Naples for two years"),
+    ("Живёт в Туле", "Раньше жил в Твери"),
+    ("Живёт в Туле", "Переехал из Твери в 2015 году"),
+    ("Встаёт в 6", "Раньше вставал в 8"),
+    ("Пьёт кофе", "Раньше пил десять чашек кофе в день"),
+    ("Две кошки", "Раньше было три кошки"),
+    ("Замужем", "Была замужем до этого"),
+    ("Есть девушка", "В институте была девушка"),
+)
+"""Newer facts about a former state, which says nothing on the present state."""
+
+WISHED_AMOUNT = (
+    ("Weighs 80 kg", "Wants to weigh 70 kg"),
+    ("Salary is 3000", "Wants a salary of 4000"),
+    ("Has two children", "Wants three children"),
+    ("Has visited 11 countries", "Wants to visit 50 countries"),
+    ("Весит 80 кг", "Хочет весить 70 кг"),
+    ("Зарплата 100 тысяч", "Хочет зарплату 150 тысяч"),
+    ("Двое детей", "Хочет троих детей"),
+)
+"""Newer facts that wish for an amount, which the older fact tells."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -676,7 +707,7 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [*DENIED_VALUE],
+    [*DENIED_VALUE, *FORMER_VALUE, *WISHED_AMOUNT],
 )
 def test_older_fact_that_may_still_hold_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
