@@ -16,6 +16,7 @@ from mnemon_consumers.domain.alignment.matching import (
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
+    is_ordinal,
     is_past_verb,
     is_verb,
     list_grammemes,
@@ -84,6 +85,9 @@ replaced."""
 _NUMERIC_KINDS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
 _KINDS_OF_DETAILS: Final = _NUMERIC_KINDS | {TermKind.LIGHT}
 """Kinds of terms that facts on different things may share, such as "since" and "years"."""
+
+_KINDS_OF_QUALIFIERS: Final = (TermKind.WORD, TermKind.NUMBER)
+"""Kinds of terms that may tell a person apart from another one, such as "best" and "twin"."""
 
 _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
 
@@ -198,6 +202,8 @@ class _PairComparison:
             return "the newer fact is about a former state"
         if self._wishes_for_amount():
             return "the newer fact is about a wished amount"
+        if self._has_other_qualifier():
+            return "a word before a person or thing may tell it apart from another one"
         return None
 
     def _names_former_value(self) -> bool:
@@ -217,6 +223,23 @@ class _PairComparison:
         return is_wish and all(
             TermKind.NUMBER in list_kinds(side) and TermKind.DATE not in list_kinds(side)
             for side in (self.alignment.old, self.alignment.new)
+        )
+
+    def _has_other_qualifier(self) -> bool:
+        """Return whether a word that qualifies a person in one fact is not in the other: "best friend"."""
+        if self.new.is_ended:
+            return False
+        left = {id(term) for term in (*self.alignment.old, *self.alignment.new)}
+        return any(
+            term.is_head
+            and ((id(term) in left and term.kind in _KINDS_OF_QUALIFIERS) or _is_light_adjective(term))
+            and any(
+                pair[side].kind is TermKind.PERSON and pair[side].place - term.place == 1
+                for pair in self.alignment.pairs
+            )
+            for side, statement in enumerate((self.old, self.new))
+            for term in statement.terms
+            if not any(pair[side] is term for pair in self.alignment.pairs)
         )
 
     def _decide_different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
@@ -423,11 +446,25 @@ class _PairComparison:
     def _is_another_of_a_kind(self) -> bool:
         """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
         others = load_lexicon().grammar["others"]
-        return any(
+        return self._has_other_ordinals() or any(
             a.is_head
             and b.is_head
             and a.kind is not TermKind.LIGHT
             and (self.old.find_word_before(a) in others) != (self.new.find_word_before(b) in others)
+            for a, b in self.alignment.pairs
+        )
+
+    def _has_other_ordinals(self) -> bool:
+        """Return whether the facts begin with different ordinals: "first exam", "second exam"."""
+        first = [next(iter(statement.terms), None) for statement in (self.old, self.new)]
+        sides = zip(first, (self.alignment.old, self.alignment.new), strict=True)
+        if not all(term in left and is_ordinal(term.text) for term, left in sides if term is not None):
+            return False
+        return None not in first and any(
+            a.kind in (TermKind.WORD, TermKind.PERSON)
+            and not (is_listed(a, "positions") or is_listed(a, "levels"))
+            and a.place == self.old.terms[0].place + 1
+            and b.place == self.new.terms[0].place + 1
             for a, b in self.alignment.pairs
         )
 
@@ -1190,6 +1227,12 @@ def _was_so(statement: ParsedFact) -> bool:
         and not (following == "born" or (following.endswith("ed") and following not in participles))
         for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     )
+
+
+def _is_light_adjective(term: Term) -> bool:
+    """Return whether a Russian term without weight is an adjective other than "новый" (new)."""
+    is_new = fold_characters(term.text).startswith("нов")
+    return term.kind is TermKind.LIGHT and "ADJF" in list_grammemes(term.text) and not is_new
 
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:

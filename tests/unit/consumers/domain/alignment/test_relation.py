@@ -639,6 +639,19 @@ WISHED_AMOUNT = (
 )
 """Newer facts that wish for an amount, which the older fact tells."""
 
+OTHER_OF_A_KIND = (
+    ("Best friend lives in Rome", "Friend lives in Milan"),
+    ("Twin sister works at Bosch", "Older sister works at Siemens"),
+    ("Former boss is called Karen", "Boss is called Steve"),
+    ("Old phone is a Nokia", "Second phone is a Samsung"),
+    ("Бывший муж живёт в Твери", "Муж живёт в Туле"),
+    ("Сводная сестра медсестра", "Сестра учительница"),
+    ("Лучшая подруга живёт в Риме", "Подруга живёт в Милане"),
+    ("Первый экзамен 4 июня", "Второй экзамен 9 июня"),
+    ("Passed the first exam on 4 June", "Passed the third exam on 9 June"),
+)
+"""Facts about two people or things of a kind, which a word such as "best" or "first" tells apart."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -707,7 +720,7 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [*DENIED_VALUE, *FORMER_VALUE, *WISHED_AMOUNT],
+    [*DENIED_VALUE, *FORMER_VALUE, *WISHED_AMOUNT, *OTHER_OF_A_KIND],
 )
 def test_older_fact_that_may_still_hold_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
