@@ -173,6 +173,8 @@ class _PairComparison:
             return self._decide_update("the newer fact names the replacement")
         if self._is_another_part():
             return self._decide_undecided("one of the facts names a part of a series")
+        if self._is_for_someone():
+            return self._decide_undecided("the newer fact is about something for another person")
         if stage := self._find_next_stage():
             return self._decide_update(f"the newer fact reaches the next stage: {stage}")
         if self._is_trip_over():
@@ -202,6 +204,8 @@ class _PairComparison:
             return "the newer fact is about a former state"
         if self._wishes_for_amount():
             return "the newer fact is about a wished amount"
+        if self._is_of_other_amount():
+            return "the newer fact ends another amount"
         if self._has_other_qualifier():
             return "a word before a person or thing may tell it apart from another one"
         return None
@@ -225,6 +229,20 @@ class _PairComparison:
             for side in (self.alignment.old, self.alignment.new)
         )
 
+    def _is_of_other_amount(self) -> bool:
+        """Return whether the newer fact ends another amount of the same: "Sold two bikes" of five."""
+        if not self.new.is_ended or self.old.is_ended or "weight" in self.old.slots & self.new.slots:
+            return False
+        sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        return any(
+            a.kind in (TermKind.WORD, TermKind.PERSON)
+            and all(
+                any(number.kind is TermKind.NUMBER and term.place - number.place == 1 for number in left)
+                for term, (_, left) in zip((a, b), sides, strict=True)
+            )
+            for a, b in self.alignment.pairs
+        )
+
     def _has_other_qualifier(self) -> bool:
         """Return whether a word that qualifies a person in one fact is not in the other: "best friend"."""
         if self.new.is_ended:
@@ -241,6 +259,15 @@ class _PairComparison:
             for term in statement.terms
             if not any(pair[side] is term for pair in self.alignment.pairs)
         )
+
+    def _is_for_someone(self) -> bool:
+        """Return whether only the newer fact says that something is for a person: "a job for her brother"."""
+        return any(
+            term.kind in (TermKind.NAME, TermKind.PERSON)
+            and not term.is_head
+            and (term.role == "for" or self.new.find_word_before(term) == "для")
+            for term in self.alignment.new
+        ) and any(pole.endswith("-") for term in self.new.terms for pole in term.stages)
 
     def _decide_different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
         return RelationVerdict(FactRelation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
@@ -697,6 +724,8 @@ class _PairComparison:
             t.kind is TermKind.DATE and t.is_head for t in left.new
         ):
             return self._decide_different("they are about different dates")
+        if self._is_other_event():
+            return self._decide_undecided("the facts tell the dates of two events")
         if self._ends_only_part():
             return self._decide_undecided("one of the facts is about a part of the topic of the other")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
@@ -762,6 +791,14 @@ class _PairComparison:
             )
         return None
 
+    def _is_other_event(self) -> bool:
+        """Return whether the facts tell different dates of two coming events: "arrives", "leaves"."""
+        left = self.alignment
+        is_dated = self._has_exact_term(left.old) and self._has_exact_term(left.new)
+        is_coming = not (self.old.is_past or self.new.is_past or self.new.is_changed)
+        has_date = TermKind.DATE in list_kinds(self.old.terms) & list_kinds(self.new.terms)
+        return is_dated and is_coming and has_date and _begins_with_verb(left.old)
+
     def _shares_only_person(self) -> bool:
         """Return whether the facts have only their subject, a person, in common."""
         return (
@@ -802,6 +839,11 @@ class _PairComparison:
         )
         is_about_same = any(a.kind is not TermKind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
         is_other = any(term.kind in (TermKind.NAME, TermKind.PERSON) for term in left.new)
+        if not (self._is_stopped() or old.is_negated):
+            is_other = is_other or any(
+                term.role in ("with", "after", "before", "without") and term.place < new.reason_at
+                for term in left.new
+            )
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _ends_only_part(self) -> bool:
@@ -871,6 +913,8 @@ class _PairComparison:
             return not is_employed
         if not _LEAVING.isdisjoint(new.raw):
             return "residence" not in old.slots
+        if new.is_quit and any(_is_adverb(term.text) for term in left_new):
+            return True  # only the manner has ended
         has_own_verb = any(is_verb(word) for word in old.raw)
         return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
 
@@ -1287,6 +1331,12 @@ def _are_other_compounds(a: str, b: str) -> bool:
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
     return first[0][:4] == first[1][:4] and last[0][:4] != last[1][:4]
+
+
+def _is_adverb(word: str) -> bool:
+    """Return whether a Russian word tells the manner, as «сверхурочно» does; English has no such forms."""
+    tags = list_grammemes(word)
+    return "ADVB" in tags or {"ADJS", "neut"} <= tags
 
 
 def _has_digit(term: Term) -> bool:
