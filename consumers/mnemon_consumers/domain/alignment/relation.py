@@ -115,6 +115,9 @@ _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "k
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
 """Verbs of learning that is complete."""
 
+_COMPARATIVES: Final = frozenset(("than", "чем", "лучше", "хуже"))
+"""Words that compare a thing with another thing."""
+
 _BEING: Final = frozenset(("was", "were", "had", "был", "была", "было", "были"))
 """Verbs that put a state into the past."""
 
@@ -1171,10 +1174,14 @@ class _PairComparison:
             and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
         ):
             return self._decide_update("the newer fact says the same, and more")
+        if self._is_part_of_comparison():
+            return self._decide_undecided("only one of the facts compares things, or they compare others")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._decide_update("the newer fact says that the plan is carried out")
         if list_kinds(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
             return self._decide_update("the newer fact applies to every day")
+        if new >= SUBSET_SHARE and left.old and self._names_exactly():
+            return self._decide_undecided("the newer fact says a part of the older one, and more exactly")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
@@ -1188,6 +1195,29 @@ class _PairComparison:
         return self._decide_open(
             self._choose_doubtful_relation(), f"{self.score:.0%} of the words have a counterpart"
         )
+
+    def _is_part_of_comparison(self) -> bool:
+        """Return whether the newer fact has only a part of what the older fact compares.
+
+        For example, "Uses Windows" does beside "Thinks Linux is better than Windows", and so does "Prefers
+        coffee to cocoa" beside "Prefers tea to coffee".
+        """
+        left = self.alignment
+        if not _COMPARATIVES.isdisjoint(self.old.raw) and _COMPARATIVES.isdisjoint(self.new.raw):
+            return bool(left.old) and self.share_new >= SUBSET_SHARE
+        comparisons = load_lexicon().grammar["comparisons"]
+        is_compared = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
+        verbs = [b.place for _, b in left.pairs if b.text in comparisons]
+        has_moved = any(
+            self.old.words.index(a) != self.new.words.index(b)
+            for a, b in left.pairs
+            if a.kind is not TermKind.LIGHT and b.place - 1 in verbs
+        )
+        return is_compared and has_moved and bool(left.old and left.new)
+
+    def _names_exactly(self) -> bool:
+        """Return whether a word of the newer fact names a kind of the thing in the older fact."""
+        return any(is_kind_of(b, a) for a, b in self.alignment.kind_pairs)
 
     def _differs_in_clause(self) -> bool:
         """Return whether later clauses of the facts begin with the same word and differ after it.

@@ -668,6 +668,15 @@ PARTLY_ENDED = (
 )
 """Newer facts that end a part of the older fact, or end the same for another person."""
 
+COMPARED = (
+    ("Prefers tea to coffee", "Prefers coffee to cocoa"),
+    ("Предпочитает чай кофе", "Предпочитает кофе какао"),
+    ("Thinks Linux is better than Windows", "Uses Windows"),
+    ("Считает, что Linux лучше Windows", "Пользуется Windows"),
+    ("Is a doctor and mother of two", "Is a surgeon"),
+)
+"""Facts that compare things, or name a thing exactly, where the other fact does not."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -736,7 +745,7 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [*DENIED_VALUE, *FORMER_VALUE, *WISHED_AMOUNT, *OTHER_OF_A_KIND, *PARTLY_ENDED],
+    [*DENIED_VALUE, *FORMER_VALUE, *WISHED_AMOUNT, *OTHER_OF_A_KIND, *PARTLY_ENDED, *COMPARED],
 )
 def test_older_fact_that_may_still_hold_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
