@@ -59,7 +59,8 @@ def measure_head(tokens: Sequence[Token]) -> int:
         if token.word in grammar["auxiliaries"] or token.is_denied:
             return at
         if at == start:
-            if start == 0 and (token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))):
+            is_verb_form = _is_verb_form(token.word) or token.word.endswith("ing")
+            if start == 0 and (token.word in grammar["past"] or is_verb_form):
                 return 0  # a verb without a subject
         elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""

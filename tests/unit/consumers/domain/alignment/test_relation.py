@@ -13,6 +13,7 @@ UPDATES = {
     "en: a place": ("Lives in Dublin", "Has moved to Lisbon"),
     "en: a current and a former employer": ("Works at Bosch", "Works at Siemens, previously at Lidl"),
     "en: a former habit": ("Smokes", "Used to smoke"),
+    "en: a new boss": ("Boss is called Karen", "New boss is called Steve"),
     "en: an employer": ("Works at Siemens", "Now works at Bosch"),
     "en: a profession": ("Works as a welder", "Works as a paramedic"),
     "en: an age": ("Is 41 years old", "Is 42 years old"),
@@ -226,6 +227,7 @@ UPDATES = {
 }
 
 SAME = {
+    "ru: an answer": ("Живёт в Омске", "Да, я живу в Омске"),
     "en: itself": ("Collects stamps", "Collects stamps"),
     "en: user": ("Collects stamps", "The user collects stamps"),
     "en: synonyms": ("Lives in Dublin", "Resides in Dublin"),
