@@ -21,8 +21,11 @@ from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import open_vectors_as_of
 from mnemon_infra.vectors.port import Point, VectorStore
 
-IN_PLACE = 20
-"""Maximum number of texts whose words are weighed in the caller's thread, in half a millisecond."""
+IN_PLACE = 2_000
+"""Maximum characters of all texts of a call whose words are weighed in the caller's thread, in about 1 ms.
+
+A call with more characters uses another thread, which lets the event loop run between two texts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ async def build_points(
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer, or refuses.
     """
-    if len(items) <= IN_PLACE:
+    if sum(len(each.words) for each in items) <= IN_PLACE:
         sparse = [concepts.weigh_document(each.words) for each in items]
     else:
         sparse = await asyncio.to_thread(lambda: [concepts.weigh_document(each.words) for each in items])
