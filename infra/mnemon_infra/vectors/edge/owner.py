@@ -80,6 +80,7 @@ class EdgeOwner:
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection
+        self._page_limit = MOST
 
     async def read_page(
         self, collection: Collection, begin: UUID | None = None, most: int = MOST
@@ -89,8 +90,12 @@ class EdgeOwner:
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or reports an error.
         """
-        asked = OwnerRequest(collection, begin.bytes if begin else None, most)
+        limit = min(most, self._page_limit)
+        asked = OwnerRequest(collection, begin.bytes if begin else None, limit)
         answer = await self._send_request("page", asked)
+        if answer.following and limit == self._page_limit:
+            # The owner reads all requested points, also those that its reply has no room for.
+            self._page_limit = min(MOST, 2 * len(answer.points))
         return PointPage(
             [_decode_point(each) for each in answer.points],
             UUID(bytes=answer.following) if answer.following else None,

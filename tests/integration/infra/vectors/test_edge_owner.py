@@ -1,16 +1,18 @@
-"""The Edge owner pauses its writers for other processes."""
+"""The Edge owner pauses its writers for other processes, and sends them its points."""
 
 import asyncio
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID, uuid4
 
 import pytest
 from nats.aio.client import Client
 
+from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import owner as edge_owner
-from mnemon_infra.vectors.edge.owner import EdgeOwner, serve_requests
-from mnemon_infra.vectors.port import VectorsUnavailable
+from mnemon_infra.vectors.edge.owner import MOST, EdgeOwner, serve_requests
+from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorsUnavailable
 
 LEASE = 0.5
 
@@ -41,3 +43,36 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
         with pytest.raises(VectorsUnavailable, match="did not end within"):
             await EdgeOwner(connection).pause_writers()
         assert gate.is_open
+
+
+class LargeVectors:
+    """Points of 160 KB each; `read` counts the points of all pages."""
+
+    def __init__(self, count: int) -> None:
+        self.ids = sorted(uuid4() for _ in range(count))
+        self.read = 0
+
+    async def read_page(self, _: Collection, begin: UUID | None, most: int) -> PointPage:
+        start = self.ids.index(begin) if begin else 0
+        page = self.ids[start : start + most]
+        self.read += len(page)
+        words = Sparse(list(range(20_000)), [1.0] * 20_000)
+        points = [Point(each, ("acme", "anna"), {}, words) for each in page]
+        return PointPage(points, self.ids[start + most] if start + most < len(self.ids) else None)
+
+
+async def test_owner_reads_few_large_points_that_its_reply_has_no_room_for(
+    connection: Client, tmp_path: Path
+) -> None:
+    vectors = LargeVectors(MOST)
+    seen: list[UUID] = []
+    async with serve_requests(connection, cast("Any", vectors), tmp_path, Gate()):
+        owner, begin = EdgeOwner(connection), None
+        while True:
+            page = await owner.read_page(Collection.MESSAGES, begin)
+            seen += [each.id for each in page.points]
+            begin = page.following
+            if begin is None:
+                break
+    assert seen == vectors.ids
+    assert vectors.read <= 4 * MOST
