@@ -1,13 +1,14 @@
 """Cache of the parts of users' memory that were read. A change of a user drops the user's parts."""
 
-from collections.abc import Hashable
+import sys
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
 from mnemon_consumers.retrieve.context.coverage import CountedMessages
-from mnemon_consumers.retrieve.memory.hit_rows import HitRows, estimate_memory
+from mnemon_consumers.retrieve.memory.hit_rows import ROW_BYTES, HitRows, estimate_memory
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.user_memory import ConversationView
 
@@ -16,6 +17,9 @@ COUNTED_CONVERSATIONS: Final = 10_000
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
 """Maximum number of bytes of rows that searches looked up; usually enough for over 1,000 users."""
+
+NEWEST_MESSAGES: Final = 256 * 1024 * 1024
+"""Maximum number of bytes of the newest messages; usually enough for 50 messages of 7,000 users."""
 
 REVISED_TENANTS: Final = 10_000
 """Maximum number of tenants whose revisions are cached; see `UserCache.get_revision`."""
@@ -37,16 +41,28 @@ class PositionedValue(Generic[Cached]):
     seq: int
 
 
-class _UserEntries(LRUCache[Owner, UserEntry]):
-    """LRU cache of users' entries. An eviction also evicts the rows that searches of the user looked up."""
+class MeasuredView(NamedTuple):
+    """The newest messages of a conversation, and the approximate number of bytes that they take."""
 
-    def __init__(self, users: int, hit_entries: LRUCache[Owner, HitEntry]) -> None:
+    view: PositionedValue[ConversationView]
+    byte_count: int
+
+
+MessageEntry = dict[str | None, MeasuredView]
+"""Newest messages of one user's conversations, by id; None is the current conversation."""
+
+
+class _UserEntries(LRUCache[Owner, UserEntry]):
+    """LRU cache of users' entries. An eviction also evicts the user's messages, and the rows of searches."""
+
+    def __init__(self, users: int, *further_entries: LRUCache[Owner, Any]) -> None:
         super().__init__(users)
-        self._hit_entries = hit_entries
+        self._further_entries = further_entries
 
     def popitem(self) -> tuple[Owner, UserEntry]:
         owner, entry = super().popitem()
-        self._hit_entries.pop(owner, None)
+        for entries in self._further_entries:
+            entries.pop(owner, None)
         return owner, entry
 
 
@@ -55,12 +71,18 @@ class UserCache:
 
     A read first takes the user's entry, and later puts its result into that entry. If the user changes
     meanwhile, the cache drops the entry, so a result that may be old goes to an entry that is no longer used.
-    Rows that searches looked up have separate entries, because their number depends on the searches.
+    The newest messages have separate entries, because their size depends on the bots, and so do rows that
+    searches looked up, because their number depends on the searches.
     """
 
     def __init__(self, users: int) -> None:
         self._hit_entries: LRUCache[Owner, HitEntry] = LRUCache(FOUND_ROWS, getsizeof=estimate_memory)
-        self._entries: LRUCache[Owner, UserEntry] = _UserEntries(users, self._hit_entries)
+        self._message_entries: LRUCache[Owner, MessageEntry] = LRUCache(
+            NEWEST_MESSAGES, getsizeof=_measure_entry
+        )
+        self._entries: LRUCache[Owner, UserEntry] = _UserEntries(
+            users, self._hit_entries, self._message_entries
+        )
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
     def get_entry(self, owner: Owner) -> UserEntry:
@@ -69,6 +91,31 @@ class UserCache:
         if entry is None:
             entry = self._entries[owner] = {}
         return entry
+
+    def get_message_entry(self, owner: Owner) -> MessageEntry:
+        """Return the user's entry of newest messages, empty if none are cached."""
+        self.get_entry(owner)  # the eviction of this entry evicts the messages too
+        entry: MessageEntry | None = self._message_entries.get(owner)
+        if entry is None:
+            entry = self._message_entries[owner] = {}
+        return entry
+
+    def keep_messages(
+        self,
+        owner: Owner,
+        entry: MessageEntry,
+        conversation: str | None,
+        view: PositionedValue[ConversationView],
+    ) -> None:
+        """Put messages into an entry, and evict other users' entries until it fits.
+
+        An entry larger than the whole cache is dropped.
+        """
+        entry[conversation] = MeasuredView(view, _measure_messages(view.value))
+        if self._message_entries.get(owner) is entry:
+            del self._message_entries[owner]
+            if _measure_entry(entry) <= self._message_entries.maxsize:
+                self._message_entries[owner] = entry
 
     def get_hit_entry(self, owner: Owner) -> HitEntry:
         """Return the user's entry of rows that searches looked up, empty if none are cached."""
@@ -97,12 +144,14 @@ class UserCache:
         """Drop the cached parts of a user who has changed."""
         tenant, _ = owner
         self._entries.pop(owner, None)
+        self._message_entries.pop(owner, None)
         self._hit_entries.pop(owner, None)
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
         """Drop all entries and revisions."""
         self._entries.clear()
+        self._message_entries.clear()
         self._hit_entries.clear()
         self._revisions.clear()
 
@@ -155,3 +204,15 @@ class CountCache:
         """
         if is_many or (owner, conversation) in self._many_unsummarised:
             self._many_unsummarised[owner, conversation] = is_many
+
+
+def _measure_entry(entry: Mapping[str | None, MeasuredView]) -> int:
+    return ROW_BYTES + sum(each.byte_count for each in entry.values())
+
+
+def _measure_messages(view: ConversationView) -> int:
+    """Estimate the bytes that messages take."""
+    return sum(
+        ROW_BYTES + sys.getsizeof(each.content) + (len(str(each.tool_calls)) if each.tool_calls else 0)
+        for each in view.messages
+    )

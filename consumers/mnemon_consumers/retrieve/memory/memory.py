@@ -85,9 +85,8 @@ class Memory:
 
         Return None if the cache lacks some of them, or reflects a log position before `min_seq`.
         """
-        seen: PositionedValue[ConversationView] | None = self._find_cached_part(
-            owner, ("messages", conversation), min_seq
-        )
+        measured = self._cache.get_message_entry(owner).get(conversation)
+        seen = _select_current(measured.view if measured else None, min_seq)
         if seen is None:
             return None
         return seen if seen.value.complete or len(seen.value.messages) >= limit else None
@@ -130,9 +129,12 @@ class Memory:
             return cached
 
         query = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
-        return await self._load_part(
-            owner, self._reader.messages, query, min_seq, key=("messages", conversation)
-        )
+        position = await self._follower.await_applied_position(owner, min_seq)
+        entry = self._cache.get_message_entry(owner)
+        reading = await self._reader.read_part(owner, self._reader.messages, query, min_seq, position)
+        if reading.is_settled:
+            self._cache.keep_messages(owner, entry, conversation, reading.result)
+        return reading.result
 
     async def load_profile(self, owner: Owner, min_seq: int | None) -> PositionedValue[dict[str, Any]]:
         """Return the user's data; raises as `load_messages` does."""
@@ -242,12 +244,7 @@ class Memory:
     def _find_cached_part(
         self, owner: Owner, key: Hashable, min_seq: int | None
     ) -> PositionedValue[Any] | None:
-        seen: PositionedValue[Any] | None = self._cache.get_entry(owner).get(key)
-        if seen is None or (min_seq or 0) > seen.seq:
-            CACHE.add("part", "miss")
-            return None
-        CACHE.add("part", "hit")
-        return seen
+        return _select_current(self._cache.get_entry(owner).get(key), min_seq)
 
     async def _find_or_load_part(
         self,
@@ -303,3 +300,14 @@ class Memory:
                 entry[kind] = rows.trim(query)
                 self._cache.weigh_hit_entry(owner, entry)
         return PositionedValue(rows.select(query), rows.seq or 0)
+
+
+def _select_current(
+    seen: PositionedValue[MemoryT] | None, min_seq: int | None
+) -> PositionedValue[MemoryT] | None:
+    """Return a cached part unless it reflects a log position before `min_seq`, and count the hit or miss."""
+    if seen is None or (min_seq or 0) > seen.seq:
+        CACHE.add("part", "miss")
+        return None
+    CACHE.add("part", "hit")
+    return seen
