@@ -12,6 +12,13 @@ from mnemon_infra.database.generations.generation_repository import UNDERIVED_CO
 PAGE: Final = 5000
 """Maximum number of rows of each generation that one query compares."""
 
+PAGE_BYTES: Final = 32 * 1024 * 1024
+"""Maximum bytes, as stored, of the rows of a generation that one query compares, unless one row has more.
+
+PostgreSQL writes the rows of a larger page to temporary files, and compares about 80 MB in a second. It
+cancels a query after 10 s.
+"""
+
 RowKey = tuple[str, ...]
 """The values of a table's primary key, in the order of the key's columns."""
 
@@ -62,7 +69,7 @@ async def compare_page(
     )
     beyond = SQL("({}) > ({})").format(key, _format_key(after)) if after else SQL("true")
     # Two short statements: PostgreSQL would plan a single one again for each page.
-    last = await _find_page_end(connection, table.name, (live, rebuilt), key, beyond)
+    last = await _find_page_end(connection, table, (live, rebuilt), key, beyond)
     within = SQL("({}) <= ({})").format(key, _format_key(last)) if last else SQL("true")
 
     def select_side(schema: str) -> Composed:
@@ -83,12 +90,26 @@ async def compare_page(
 
 
 async def _find_page_end(
-    connection: Connection, table: str, schemas: tuple[str, str], key: Composed, beyond: Any
+    connection: Connection, table: Table, schemas: tuple[str, str], key: Composed, beyond: Any
 ) -> RowKey | None:
     """Return the first key at which either generation fills a page; None if neither does."""
+    # The size of a long value is in its row: PostgreSQL does not read the value.
+    size = SQL(" + ").join(
+        SQL("coalesce(pg_column_size({}), 0)").format(Identifier(column.name)) for column in table.c
+    )
     ends = SQL(" UNION ALL ").join(
-        SQL("(SELECT {} FROM {} WHERE {} ORDER BY {} OFFSET {} LIMIT 1)").format(
-            key, Identifier(schema, table), beyond, key, PAGE - 1
+        SQL(
+            "(SELECT {key} FROM (SELECT {key}, row_number() OVER page AS number, sum(size) OVER page AS bytes"
+            " FROM (SELECT {key}, {size} AS size FROM {table} WHERE {beyond} ORDER BY {key} LIMIT {most})"
+            " AS sizes WINDOW page AS (ORDER BY {key})) AS sums"
+            " WHERE number = {most} OR bytes >= {most_bytes} ORDER BY {key} LIMIT 1)"
+        ).format(
+            key=key,
+            size=size,
+            table=Identifier(schema, table.name),
+            beyond=beyond,
+            most=PAGE,
+            most_bytes=PAGE_BYTES,
         )
         for schema in schemas
     )
