@@ -1,14 +1,17 @@
 """`profile`: return or set the user's data."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+import msgspec
+
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply
+from mnemon_consumers.retrieve.verbs.request_context import attempt_check, await_reply
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
+from mnemon_infra.broker.service import Refusal
 
 
 class ProfileVerbs:
@@ -24,8 +27,31 @@ class ProfileVerbs:
         async def answer_request() -> Reply:
             min_seq = request.min_seq
             if request.fields:
+                await attempt_check(self._check_size(address, request.fields))
                 min_seq = await self._log.publish_event(address, ProfileSetV1(fields=request.fields))
             seen = await self._memory.load_profile(address.owner, min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 
         return await_reply(answer_request())
+
+    async def _check_size(self, address: Address, fields: Mapping[str, Any]) -> None:
+        """Refuse fields that make the user's data larger than a reply may be, before they are stored.
+
+        Raises:
+            Refusal: no later `profile` or `context` of the user could be answered.
+        """
+        known = (await self._memory.load_profile(address.owner, None)).value
+        if _measure_fields({**known, **fields}) <= self._log.listing_limit // 2:
+            return  # usual, even if the projections lack the user's last changes
+        known = (await self._memory.load_profile(address.owner, await self._log.read_end())).value
+        size = _measure_fields({**known, **fields})
+        if size > self._log.listing_limit and size > _measure_fields(known):
+            problem = (
+                f"the user's data would have {size:,} bytes, and the limit is {self._log.listing_limit:,}; "
+                "set shorter values, or remove fields first, by the value null"
+            )
+            raise Refusal("refused", problem, field="fields")
+
+
+def _measure_fields(fields: Mapping[str, Any]) -> int:
+    return len(msgspec.json.encode({name: value for name, value in fields.items() if value is not None}))

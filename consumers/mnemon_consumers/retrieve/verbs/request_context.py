@@ -1,9 +1,10 @@
 """Common parts of the verbs: the current time, and errors of the servers."""
 
+import asyncio
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import nats.errors
 
@@ -11,6 +12,9 @@ from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 
 ReplyValue = TypeVar("ReplyValue")
+
+CHECK_WAIT: Final = 0.5
+"""Maximum seconds of a check before a change: the log accepts changes while the database does not answer."""
 
 
 def get_current_time() -> datetime:
@@ -63,6 +67,17 @@ def report_unconfirmed_addition(kind: str, identifier: str) -> AbstractContextMa
         f"list the {kind}s first, or repeat the request with this `{kind}_id`, because without it the "
         f"request may add a second {kind}",
     )
+
+
+async def attempt_check(check: Awaitable[None]) -> None:
+    """Run a check that may refuse a request, unless the servers do not answer within `CHECK_WAIT` seconds.
+
+    Raises:
+        Refusal: the check refuses the request.
+    """
+    with suppress(DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError):
+        async with asyncio.timeout(CHECK_WAIT):
+            await check
 
 
 async def await_visibility(read: Awaitable[object]) -> None:

@@ -1,13 +1,17 @@
 """`tasks`: list and change the tasks of the user. No context includes tasks."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, report_unconfirmed_addition
+from mnemon_consumers.retrieve.verbs.request_context import (
+    attempt_check,
+    await_reply,
+    report_unconfirmed_addition,
+)
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
@@ -16,6 +20,9 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import Task, TasksReplyV1, TasksV1
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.memory.tasks import StoredTask
+
+TASK_BYTES: Final = 150
+"""Approximate number of bytes of a task in a reply, besides its text."""
 
 
 class TaskVerb:
@@ -48,9 +55,29 @@ class TaskVerb:
             raise InvalidBody("text", "the field is missing or blank; give the text of the task")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
+        await attempt_check(self._check_size(address, event))
         with nullcontext() if request.task_id else report_unconfirmed_addition("task", task_id):
             position = await self._log.publish_event(address, event)
             return await self._list_tasks(address, position, task_id)
+
+    async def _check_size(self, address: Address, event: TaskAddedV1) -> None:
+        """Refuse a task that makes the list of tasks larger than a reply may be, before it is stored.
+
+        Raises:
+            Refusal: no later `tasks` of the user could be answered.
+        """
+        added = len(event.encode_body())
+        known = (await self._memory.load_tasks(address.owner, None)).value
+        if added + _measure_tasks(known) <= self._log.listing_limit // 2:
+            return  # usual, even if the projections lack the user's last changes
+        known = (await self._memory.load_tasks(address.owner, await self._log.read_end())).value
+        size = added + _measure_tasks(known)
+        if size > self._log.listing_limit and all(task.id != event.task_id for task in known):
+            problem = (
+                f"the user's tasks would have {size:,} bytes, and the limit is {self._log.listing_limit:,}; "
+                "send a shorter text, or remove tasks first"
+            )
+            raise Refusal("refused", problem, field="text")
 
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
@@ -65,3 +92,7 @@ class TaskVerb:
         elif not known.done:
             position = await self._log.publish_event(address, TaskDoneV1(task_id=known.id))
         return await self._list_tasks(address, position, known.id)
+
+
+def _measure_tasks(tasks: Iterable[StoredTask]) -> int:
+    return sum(TASK_BYTES + len(task.text.encode()) for task in tasks)

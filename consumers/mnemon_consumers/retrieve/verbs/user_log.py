@@ -29,6 +29,14 @@ class UserLog:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
+    @property
+    def listing_limit(self) -> int:
+        """Maximum bytes of a user's tasks or data: half of what the server accepts as a reply.
+
+        A context has the user's data besides its text.
+        """
+        return self._broker.connection.max_payload // 2
+
     async def publish_event(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Append an event to the log; return its position.
 
