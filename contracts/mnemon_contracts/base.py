@@ -99,13 +99,17 @@ class Contract(BaseModel):
         except ValidationError as error:
             raise _build_invalid_body(error, value=fields) from error
 
+    def serialize(self) -> bytes:
+        """Return the JSON that `encode_body` returns, of any size, as for a reply."""
+        return self.__pydantic_serializer__.to_json(self, exclude_none=True)
+
     def encode_body(self) -> bytes:
         """Return the JSON for the wire, without fields that are None or that their `exclude_if` leaves out.
 
         Raises:
             InvalidBody: the JSON is larger than `BODY_LIMIT`.
         """
-        body = self.__pydantic_serializer__.to_json(self, exclude_none=True)
+        body = self.serialize()
         if len(body) > BODY_LIMIT:
             raise InvalidBody(
                 "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"

@@ -105,7 +105,7 @@ async def _stream_changes(
                     return  # the key may be revoked while a slow client reads a page
                 if change := _build_change(delivery):
                     yield ServerSentEvent(
-                        id=str(change.seq), event=change.event, raw_data=change.encode_body().decode()
+                        id=str(change.seq), event=change.event, raw_data=change.serialize().decode()
                     )
 
 

@@ -62,4 +62,4 @@ async def _upload_document(
         collection=collection,
     )
     found = await memory.get_questioner(caller.tenant).ask(user, "document", wanted, DocumentReplyV1)
-    return Response(found.encode_body(), HTTPStatus.OK, media_type="application/json")
+    return Response(found.serialize(), HTTPStatus.OK, media_type="application/json")

@@ -56,7 +56,7 @@ def _create_endpoint(verb: VerbContract) -> Callable[..., Any]:
     ) -> Response:
         caller.require_permission(select_scope(verb.name, body), user)
         found = await memory.get_questioner(caller.tenant).ask(user, verb.name, body, reply, version)
-        return Response(found.encode_body(), media_type="application/json")
+        return Response(found.serialize(), media_type="application/json")
 
     answer.__annotations__["body"] = annotate_body(verb.requests[-1])
     return answer

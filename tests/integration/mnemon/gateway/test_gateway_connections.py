@@ -1,6 +1,7 @@
 """Connections of the gateway that do not go as they should: clients that do not read, and odd providers."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -375,6 +377,24 @@ async def test_body_of_ten_megabytes_is_refused(gateway: LocalGateway, method: s
     assert answer.status_code == 413
     assert path == "/mcp" or answer.json()["code"] == "too_large", "MCP has a limit and a format of its own"
     assert not gateway.has_open_requests()
+
+
+async def test_reply_larger_than_an_event_reaches_the_client(
+    connection: Client, gateway: LocalGateway
+) -> None:
+    """A request and an event have at most 1 MiB; a reply may have more."""
+    content = "x" * 2**20
+    message = {"role": "user", "content": content, "seq": 1, "id": "m1", "sent_at": "2026-01-01T00:00:00Z"}
+    reply = {"seen_seq": 2, "conversation": "c1", "messages": [message, {**message, "seq": 2, "id": "m2"}]}
+
+    async def answer_history(request: Msg) -> None:
+        await request.respond(json.dumps(reply).encode())
+
+    await connection.subscribe("ask.acme.anna.history.v1", cb=answer_history)
+    async with gateway.open_client() as client:
+        answer = await client.post("/v1/users/anna/history", json={})
+    assert answer.status_code == 200
+    assert answer.json() == reply
 
 
 async def test_body_that_does_not_arrive_is_refused(
