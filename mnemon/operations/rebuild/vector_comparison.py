@@ -46,7 +46,9 @@ async def compare_points(
 
     `begin` is the first id of the page; None begins at the first point.
     """
-    pages = await live.read_page(collection, begin, MOST), await rebuilt.read_page(collection, begin, MOST)
+    live_page = await live.read_page(collection, begin, MOST)
+    # A page of large points is short; further points of the other side would be read again for the next page.
+    pages = live_page, await rebuilt.read_page(collection, begin, len(live_page.points) or MOST)
     # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]
     end = min(ends, default=None)
