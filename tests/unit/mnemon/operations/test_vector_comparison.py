@@ -9,7 +9,7 @@ from mnemon_infra.vectors.port import PAGE, Collection, Point, PointPage
 POINTS = 60
 
 
-class Pages:
+class ListedPoints:
     """Points with ids from 1, at most `room` in a page; `read` counts the points of all pages."""
 
     def __init__(self, ids: list[int], room: int) -> None:
@@ -25,7 +25,7 @@ class Pages:
         return PointPage(points, UUID(int=left[len(page)]) if len(left) > len(page) else None)
 
 
-async def list_differing_ids(live: Pages, rebuilt: Pages) -> list[int]:
+async def list_differing_ids(live: ListedPoints, rebuilt: ListedPoints) -> list[int]:
     found: list[int] = []
     begin: UUID | None = None
     while True:
@@ -38,7 +38,7 @@ async def list_differing_ids(live: Pages, rebuilt: Pages) -> list[int]:
 
 async def test_rebuilt_points_are_read_about_once_where_live_pages_are_short() -> None:
     ids = list(range(1, POINTS + 1))
-    live, rebuilt = Pages(ids, 3), Pages(ids, PAGE)
+    live, rebuilt = ListedPoints(ids, 3), ListedPoints(ids, PAGE)
     assert await list_differing_ids(live, rebuilt) == []
     assert rebuilt.read <= POINTS + 3
 
@@ -47,6 +47,6 @@ async def test_points_of_one_side_only_are_found_where_live_pages_are_short() ->
     ids = list(range(1, POINTS + 1))
     lacking = [each for each in ids if each % 7 and each < 50]
     missing = sorted(set(ids) - set(lacking))
-    assert await list_differing_ids(Pages(lacking, 3), Pages(ids, PAGE)) == missing
-    assert await list_differing_ids(Pages(ids, 3), Pages(lacking, PAGE)) == missing
-    assert await list_differing_ids(Pages([], 3), Pages(ids, PAGE)) == ids
+    assert await list_differing_ids(ListedPoints(lacking, 3), ListedPoints(ids, PAGE)) == missing
+    assert await list_differing_ids(ListedPoints(ids, 3), ListedPoints(lacking, PAGE)) == missing
+    assert await list_differing_ids(ListedPoints([], 3), ListedPoints(ids, PAGE)) == ids
