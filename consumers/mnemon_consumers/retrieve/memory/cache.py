@@ -25,6 +25,9 @@ REVISED_TENANTS: Final = 10_000
 """Maximum number of tenants whose revisions are cached; see `UserCache.get_revision`."""
 
 Cached = TypeVar("Cached")
+Entry = TypeVar("Entry")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 UserEntry = dict[Hashable, Any]
 """Cached parts of one user's memory, by key."""
@@ -66,6 +69,20 @@ class _UserEntries(LRUCache[Owner, UserEntry]):
         return owner, entry
 
 
+class _MeasuredEntries(LRUCache[Owner, Entry]):
+    """LRU cache of users' entries within a number of bytes."""
+
+    def weigh(self, owner: Owner, entry: Entry) -> None:
+        """Measure an entry that has grown, and evict other users' entries until it fits.
+
+        An entry larger than the whole cache is dropped.
+        """
+        if self.get(owner) is entry:
+            del self[owner]
+            if self.getsizeof(entry) <= self.maxsize:
+                self[owner] = entry
+
+
 class UserCache:
     """Caches parts of the memory of the most recently requested users, in one entry per user.
 
@@ -76,8 +93,10 @@ class UserCache:
     """
 
     def __init__(self, users: int) -> None:
-        self._hit_entries: LRUCache[Owner, HitEntry] = LRUCache(FOUND_ROWS, getsizeof=estimate_memory)
-        self._message_entries: LRUCache[Owner, MessageEntry] = LRUCache(
+        self._hit_entries: _MeasuredEntries[HitEntry] = _MeasuredEntries(
+            FOUND_ROWS, getsizeof=estimate_memory
+        )
+        self._message_entries: _MeasuredEntries[MessageEntry] = _MeasuredEntries(
             NEWEST_MESSAGES, getsizeof=_measure_entry
         )
         self._entries: LRUCache[Owner, UserEntry] = _UserEntries(
@@ -94,11 +113,7 @@ class UserCache:
 
     def get_message_entry(self, owner: Owner) -> MessageEntry:
         """Return the user's entry of newest messages, empty if none are cached."""
-        self.get_entry(owner)  # the eviction of this entry evicts the messages too
-        entry: MessageEntry | None = self._message_entries.get(owner)
-        if entry is None:
-            entry = self._message_entries[owner] = {}
-        return entry
+        return self._get_further_entry(self._message_entries, owner)
 
     def keep_messages(
         self,
@@ -112,28 +127,18 @@ class UserCache:
         An entry larger than the whole cache is dropped.
         """
         entry[conversation] = MeasuredView(view, _measure_messages(view.value))
-        if self._message_entries.get(owner) is entry:
-            del self._message_entries[owner]
-            if _measure_entry(entry) <= self._message_entries.maxsize:
-                self._message_entries[owner] = entry
+        self._message_entries.weigh(owner, entry)
 
     def get_hit_entry(self, owner: Owner) -> HitEntry:
         """Return the user's entry of rows that searches looked up, empty if none are cached."""
-        self.get_entry(owner)  # the eviction of this entry evicts the looked-up rows too
-        entry: HitEntry | None = self._hit_entries.get(owner)
-        if entry is None:
-            entry = self._hit_entries[owner] = {}
-        return entry
+        return self._get_further_entry(self._hit_entries, owner)
 
     def weigh_hit_entry(self, owner: Owner, entry: HitEntry) -> None:
         """Measure an entry that has grown, and evict other users' entries until it fits.
 
         An entry larger than the whole cache is dropped.
         """
-        if self._hit_entries.get(owner) is entry:
-            del self._hit_entries[owner]
-            if estimate_memory(entry) <= self._hit_entries.maxsize:
-                self._hit_entries[owner] = entry
+        self._hit_entries.weigh(owner, entry)
 
     def get_revision(self, tenant: str) -> object:
         """Return an object that is replaced whenever a user of the tenant may have changed."""
@@ -154,6 +159,15 @@ class UserCache:
         self._message_entries.clear()
         self._hit_entries.clear()
         self._revisions.clear()
+
+    def _get_further_entry(
+        self, entries: _MeasuredEntries[dict[Key, Value]], owner: Owner
+    ) -> dict[Key, Value]:
+        self.get_entry(owner)  # the eviction of this entry evicts the further entry too
+        entry: dict[Key, Value] | None = entries.get(owner)
+        if entry is None:
+            entry = entries[owner] = {}
+        return entry
 
 
 class CountCache:
