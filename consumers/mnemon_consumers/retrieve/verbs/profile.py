@@ -1,6 +1,7 @@
 """`profile`: return or set the user's data."""
 
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -40,12 +41,12 @@ class ProfileVerbs:
         Raises:
             Refusal: no later `profile` or `context` of the user could be answered.
         """
-        known = (await self._memory.load_profile(address.owner, None)).value
-        if _measure_fields({**known, **fields}) <= self._log.listing_limit // 2:
-            return  # usual, even if the projections lack the user's last changes
-        known = (await self._memory.load_profile(address.owner, await self._log.read_end())).value
-        size = _measure_fields({**known, **fields})
-        if size > self._log.listing_limit and size > _measure_fields(known):
+        size = await self._log.find_excess_size(
+            partial(self._memory.load_profile, address.owner),
+            _measure_fields,
+            lambda known: _measure_fields({**known, **fields}),
+        )
+        if size is not None:
             problem = (
                 f"the user's data would have {size:,} bytes, and the limit is {self._log.listing_limit:,}; "
                 "set shorter values, or remove fields first, by the value null"

@@ -1,7 +1,8 @@
 """`tasks`: list and change the tasks of the user. No context includes tasks."""
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -66,13 +67,15 @@ class TaskVerb:
         Raises:
             Refusal: no later `tasks` of the user could be answered.
         """
-        added = len(event.encode_body())
-        known = (await self._memory.load_tasks(address.owner, None)).value
-        if added + _measure_tasks(known) <= self._log.listing_limit // 2:
-            return  # usual, even if the projections lack the user's last changes
-        known = (await self._memory.load_tasks(address.owner, await self._log.read_end())).value
-        size = added + _measure_tasks(known)
-        if size > self._log.listing_limit and all(task.id != event.task_id for task in known):
+
+        def measure_changed(known: Sequence[StoredTask]) -> int:
+            is_new = all(task.id != event.task_id for task in known)
+            return _measure_tasks(known) + (len(event.encode_body()) if is_new else 0)
+
+        size = await self._log.find_excess_size(
+            partial(self._memory.load_tasks, address.owner), _measure_tasks, measure_changed
+        )
+        if size is not None:
             problem = (
                 f"the user's tasks would have {size:,} bytes, and the limit is {self._log.listing_limit:,}; "
                 "send a shorter text, or remove tasks first"

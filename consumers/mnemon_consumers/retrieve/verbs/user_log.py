@@ -1,8 +1,10 @@
 """Events of a user in the log: append those of requests, and read those that `persist` rejected."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 from uuid import uuid4
 
+from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_contracts.base import Event
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.registry import EVENTS
@@ -20,6 +22,8 @@ Clients wait 3 s for a reply, so they receive the error about an unconfirmed eve
 may repeat the request.
 """
 
+Listing = TypeVar("Listing")
+
 _CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
 
 
@@ -36,6 +40,28 @@ class UserLog:
         A context has the user's data besides its text.
         """
         return self._broker.connection.max_payload // 2
+
+    async def find_excess_size(
+        self,
+        load: Callable[[int | None], Awaitable[PositionedValue[Listing]]],
+        measure: Callable[[Listing], int],
+        measure_changed: Callable[[Listing], int],
+    ) -> int | None:
+        """Return the bytes of a user's tasks or data after a change that makes them too large.
+
+        Args:
+            load: loads the tasks or the data as of a log position; None needs no position.
+            measure: measures them in bytes.
+            measure_changed: measures them in bytes, as they would be after the change.
+
+        Returns:
+            None if a reply has room, or if the change makes them no larger.
+        """
+        if measure_changed((await load(None)).value) <= self.listing_limit // 2:
+            return None  # usual, even if the projections lack the user's last changes
+        known = (await load(await self.read_end())).value
+        size = measure_changed(known)
+        return size if size > self.listing_limit and size > measure(known) else None
 
     async def publish_event(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Append an event to the log; return its position.
