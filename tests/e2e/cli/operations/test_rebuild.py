@@ -57,6 +57,16 @@ async def filled(stack: Up, events: int) -> None:
     await connection.close()
 
 
+async def stop_with_a_fact(up: Up) -> None:
+    """Start the stack, save a fact, and stop the stack."""
+    await up.start()
+    saved = await mnemon(
+        "save", "Likes green tea", "--tenant", "acme", "--user", "u1", "--data", up.data, "--json"
+    )
+    assert saved.code == 0, saved.err
+    assert await up.stop() == 0
+
+
 async def test_time_before_the_log_is_refused_with_the_time_of_its_first_event(
     deployment: Deployment, stock: Stock
 ) -> None:
@@ -151,12 +161,7 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
 
 @pytest.mark.long
 async def test_verify_names_outdated_term_weights(up: Up) -> None:
-    await up.start()
-    saved = await mnemon(
-        "save", "Likes green tea", "--tenant", "acme", "--user", "u1", "--data", up.data, "--json"
-    )
-    assert saved.code == 0, saved.err
-    assert await up.stop() == 0
+    await stop_with_a_fact(up)
     assert "mnemon reindex" not in await ended(up, "--verify")
 
     record = up.data / "vectors" / RECORD
@@ -167,12 +172,7 @@ async def test_verify_names_outdated_term_weights(up: Up) -> None:
 
 @pytest.mark.long
 async def test_signal_ends_reembed_that_waits_for_confirmation(up: Up) -> None:
-    await up.start()
-    saved = await mnemon(
-        "save", "Likes green tea", "--tenant", "acme", "--user", "u1", "--data", up.data, "--json"
-    )
-    assert saved.code == 0, saved.err
-    assert await up.stop() == 0
+    await stop_with_a_fact(up)
     command = ("rebuild", "--reembed", "none", "--data", str(up.data))
     async with run_at_terminal(*command, **stack_environment(up.data)) as terminal:
         await terminal.await_question("Swap in these vectors? [y/N]")

@@ -191,7 +191,7 @@ async def test_others_are_answered_while_a_query_is_compared(
 
     def choose_slowly(*given: Any) -> Any:
         begun.set()
-        assert answered.wait(30), "nobody is answered meanwhile"
+        assert answered.wait(30), "the comparison blocks other requests"
         return choose_fact(*given)
 
     monkeypatch.setattr(fact_query, "choose_fact", choose_slowly)
