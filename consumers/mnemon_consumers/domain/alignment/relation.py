@@ -264,7 +264,10 @@ class _PairComparison:
         )
 
     def _is_for_someone(self) -> bool:
-        """Return whether only the newer fact says that something is for a person: "a job for her brother"."""
+        """Return whether the newer fact reaches a next stage for another person.
+
+        For example, "Found a job for her brother" does beside "Is looking for a job".
+        """
         return any(
             term.kind in (TermKind.NAME, TermKind.PERSON)
             and not term.is_head
