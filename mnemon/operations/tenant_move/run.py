@@ -79,6 +79,11 @@ PAUSE_SECONDS: Final = 30.0
 ROWS_SECONDS: Final = 20.0
 """Maximum seconds until both databases have the same rows: removals of content lag behind their events."""
 
+FORWARD_SECONDS: Final = 5.0
+"""Seconds after which no further pass forwards late events. A bot that keeps writing to the source would
+otherwise keep the run from ending; `mnemon tenant status` counts what is left.
+"""
+
 POSITION_MARGIN: Final = 10_000
 """Positions by which a target's log that is behind is raised above the source's: the pause then needs no
 fillers.
@@ -453,14 +458,20 @@ class TenantMove:
             await asyncio.sleep(POLL_SECONDS * bool(users))
 
     async def _forward_late_events(self, copy: TenantCopy) -> None:
-        """Copy events that arrived in the former log after the switch, except those that are withheld."""
+        """Copy events that arrived in the former log after the switch, except those that are withheld.
+
+        Passes are repeated until no event arrives during a pass, or `FORWARD_SECONDS` are over.
+        """
         residence = self._source.residence
         assert residence is not None
         forwarded, since = 0, residence.copied
+        last_pass = time.monotonic() + FORWARD_SECONDS
         while await read_last_position(self._source.connection, build_owner_filter(self._tenant)) > since:
             since = await self._source.read_end()
             await raise_last_position(self._target.connection, since, lambda *_: None)
             forwarded += await copy.copy_events(since, self._report_copied, self._is_withheld)
+            if time.monotonic() > last_pass:
+                break
         if since != residence.copied:
             withheld = *residence.withheld, *await self._list_withheld(copy, residence.copied, since)
             residence = msgspec.structs.replace(residence, copied=since, withheld=withheld)

@@ -79,7 +79,7 @@ async def test_tenant_moves_while_its_bot_talks_and_moves_back(shared: Up, stack
         texts = [each.content for each in (await new.history("u1", limit=1000)).messages]
         assert texts[: len(said)] == said
         said = texts  # the log may have one more that was not acknowledged
-        assert moved["rows"] >= moved["events"] - again["forwarded"] > 0
+        assert moved["rows"] >= moved["events"] - moved["forwarded"] > 0
         assert 0 < moved["pause_seconds"] < moved["seconds"]
         assert (await new.history("u2")).messages[-1].content == "sent to the former deployment"
         assert saved.id

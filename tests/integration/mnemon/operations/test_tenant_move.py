@@ -19,7 +19,9 @@ from nats.aio.client import Client
 
 from mnemon.operations.tenant_move import copy as copy_module
 from mnemon.operations.tenant_move import deployment as deployment_module
+from mnemon.operations.tenant_move import run as run_module
 from mnemon.operations.tenant_move.abandonment import AbandonResult, abandon_move
+from mnemon.operations.tenant_move.copy import TenantCopy
 from mnemon.operations.tenant_move.deployment import (
     MoveDiffers,
     MoveRefused,
@@ -309,6 +311,29 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
     await pair.confirm()
     with pytest.raises(MoveRefused, match="is confirmed and cannot be reverted"):
         await pair.move(is_returning=True)
+
+
+async def test_move_ends_while_a_bot_keeps_writing_to_the_former_deployment(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bot writes within each pass that forwards its late events."""
+    stock = Stock(pair.old)
+    await stock.say("before", f"{TENANT}.u1.-")
+    await pair.move()
+    copy_events = TenantCopy.copy_events
+
+    async def copy_while_bot_writes(self: TenantCopy, *pass_: Any) -> int:
+        await stock.say("meanwhile", f"{TENANT}.u1.-")
+        return await copy_events(self, *pass_)
+
+    monkeypatch.setattr(TenantCopy, "copy_events", copy_while_bot_writes)
+    monkeypatch.setattr(run_module, "FORWARD_SECONDS", 0.2)
+    await stock.say("late", f"{TENANT}.u1.-")
+    async with asyncio.timeout(30):
+        again = await pair.move()
+    assert again.forwarded >= 1
+    residence = await TenantSite(pair.old, pair.old_database, TENANT).load_residence()
+    assert await count_late_events(pair.old, TENANT, residence) == 1
 
 
 @pytest.mark.long
