@@ -279,7 +279,7 @@ class MemoryClient(MemoryTools):
                 as_of=as_of,
                 task_id=task_id,
                 conversation=conversation,
-                preceding=tuple(preceding) or None,
+                preceding=preceding or None,
             )
             return await self._questioner.ask(user, "context", request, ContextReplyV1)
         except AskFailed as failed:

@@ -169,9 +169,9 @@ class FactTools:
             "as_of": as_of,
             "collection": collection,
             "origin": origin,
-            "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
+            "scope": scope if scope is not None else _DOCUMENTS if collection or origin else None,
             "conversation": conversation,
-            "preceding": tuple(preceding) or None,
+            "preceding": preceding or None,
         }
         request = SearchV2.create_strict(
             query=query,

@@ -112,6 +112,17 @@ async def test_a_wrong_question_is_named(
     assert refused.value.field == field
 
 
+async def test_text_in_place_of_a_list_is_refused_and_not_taken_letter_by_letter(
+    connection: Client,
+) -> None:
+    memory = MemoryClient(connection, tenant="acme")
+    with pytest.raises(InvalidBody, match="preceding: "):
+        await memory.search("u1", "and when was that?", preceding="Anna moved")
+    context = await memory.context("u1", query="and when was that?", preceding="Anna moved")
+    assert context.error is not None
+    assert (context.error.code, context.error.field) == ("bad_request", "preceding")
+
+
 async def test_a_wrong_tenant_is_named(connection: Client) -> None:
     with pytest.raises(InvalidId, match="tenant: "):
         MemoryClient(connection, tenant="")
