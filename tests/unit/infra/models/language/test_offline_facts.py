@@ -76,6 +76,14 @@ async def texts(*said: str) -> list[str]:
         ("I'm vegan", "User: I'm vegan", "user_fact"),
         ("Я люблю чай", "Пользователь: Я люблю чай", "preference"),
         ("Мне 35 лет", "Пользователь: Мне 35 лет", "user_fact"),
+        ("Мне уже исполнилось 30", "Мне уже исполнилось 30", "user_fact"),
+        ("Oh, and I hate cilantro, remember", "I hate cilantro", "preference"),
+        ("Please remember that I work night shifts", "I work night shifts", "user_fact"),
+        ("Don’t forget: my sister lives in Oslo", "My sister lives in Oslo", "user_fact"),
+        ("I'm allergic to cats, please keep that in mind!", "I'm allergic to cats", "user_fact"),
+        ("Запомните, что у меня аллергия на орехи", "У меня аллергия на орехи", "user_fact"),
+        ("Имей в виду — моя сестра живёт в Осло", "Моя сестра живёт в Осло", "user_fact"),
+        ("У меня двое детей, не забудь об этом", "У меня двое детей", "user_fact"),
     ],
 )
 async def test_statements_about_oneself_are_kept_in_their_words(text: str, fact: str, kind: str) -> None:
