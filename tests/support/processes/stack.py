@@ -172,5 +172,7 @@ def stack_folder() -> Iterator[Path]:
 def _on(data: Path) -> list[psutil.Process]:
     marks = {str(data / "nats" / "nats-server.conf"), str(data / "postgres")}
     # Read as they are found: a moment later one may have ended.
-    found = psutil.process_iter(["name", "cmdline"])
-    return [process for process in found if marks & set(process.info["cmdline"] or ())]
+    found = psutil.process_iter(["name", "cmdline", "ppid"])
+    marked = {process.pid: process for process in found if marks & set(process.info["cmdline"] or ())}
+    # PostgreSQL forks for each connection, under its own command line until the client has named itself.
+    return [process for process in marked.values() if process.info["ppid"] not in marked]
