@@ -2,17 +2,23 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from unittest.mock import patch
 
 from nats.aio.client import Client
 
+from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_contracts.streams import LOG
 
 
 @asynccontextmanager
 async def store_without_confirmation(connection: Client) -> AsyncIterator[None]:
-    """Let the log store events without a confirmation, so that senders do not learn the outcome."""
-    async with _change_log(connection, no_ack=True):
-        yield
+    """Let the log store events without a confirmation, so that senders do not learn the outcome.
+
+    In the block `retrieve` waits 0.2 s for a confirmation; outside it a busy server may need longer.
+    """
+    with patch.object(user_log, "PUBLISH_TIMEOUT", 0.2):
+        async with _change_log(connection, no_ack=True):
+            yield
 
 
 @asynccontextmanager

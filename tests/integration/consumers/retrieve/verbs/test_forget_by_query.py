@@ -8,7 +8,6 @@ import pytest
 
 from mnemon_consumers.domain.alignment.query import choose_fact
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
-from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import query as fact_query
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
@@ -66,10 +65,7 @@ async def test_undecided_forget_by_query_names_the_fact_for_its_repetition(
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_unconfirmed_forget_by_query_names_the_fact_for_its_repetition(
-    stock: Stock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+async def test_unconfirmed_forget_by_query_names_the_fact_for_its_repetition(stock: Stock) -> None:
     await indexed(stock, await keep(stock, "u1", ("Allergic to nuts", "Allergic to nuts and shellfish")))
     async with store_without_confirmation(stock.connection):
         unconfirmed = (await stock.ask("forget", query="allergic to nuts"))["error"]

@@ -13,7 +13,6 @@ import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -82,9 +81,8 @@ async def test_item_that_is_added_is_named_if_the_reply_cannot_be_read(
 @pytest.mark.usefixtures("mnemon")
 @pytest.mark.parametrize(("verb", "kind"), [("tasks", "task"), ("document", "document")])
 async def test_unconfirmed_item_is_named_so_that_its_repetition_adds_no_second_one(
-    stock: Stock, monkeypatch: pytest.MonkeyPatch, verb: str, kind: str
+    stock: Stock, verb: str, kind: str
 ) -> None:
-    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
     milk = {"action": "add", "text": "Buy milk"}
     async with store_without_confirmation(stock.connection):
         failed = (await stock.ask(verb, **milk))["error"]
@@ -103,7 +101,7 @@ async def test_unconfirmed_item_is_named_so_that_its_repetition_adds_no_second_o
 async def test_client_receives_the_error_about_an_unconfirmed_item(stock: Stock, mnemon: Deployment) -> None:
     async with store_without_confirmation(stock.connection):
         with pytest.raises(AskFailed, match="was not confirmed") as failed:
-            await MemoryClient(stock.connection, tenant="acme").add_task("u1", "Buy milk")
+            await MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT).add_task("u1", "Buy milk")
     assert not failed.value.retryable
 
 

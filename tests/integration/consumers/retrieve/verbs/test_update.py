@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
-from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_consumers.retrieve.verbs.facts import read_and_update
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -100,10 +99,7 @@ async def test_refused_update_leaves_the_former_words_searchable(unindexed: Unin
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_unconfirmed_update_is_found_by_its_new_words_once_it_is_indexed(
-    stock: Stock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+async def test_unconfirmed_update_is_found_by_its_new_words_once_it_is_indexed(stock: Stock) -> None:
     saved = await stock.ask("save", text="Anna plays the violin")
     async with store_without_confirmation(stock.connection):
         unconfirmed = await stock.ask("update", id=saved["id"], text="Anna breeds alpacas")

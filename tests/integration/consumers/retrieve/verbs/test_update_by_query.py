@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs import user_log
 from mnemon_contracts.streams import LOG
 from mnemon_infra.database.engine import DatabaseUnavailable
 from tests.integration.consumers.retrieve.verbs.test_forget_by_query import keep
@@ -80,10 +79,7 @@ async def test_update_by_query_checks_the_new_text(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_unconfirmed_update_by_query_names_the_fact_for_its_repetition(
-    stock: Stock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(user_log, "PUBLISH_TIMEOUT", 0.2)
+async def test_unconfirmed_update_by_query_names_the_fact_for_its_repetition(stock: Stock) -> None:
     await indexed(stock, await keep(stock, "u1", ("Keeps bees", "Keeps bees and goats")))
     async with store_without_confirmation(stock.connection):
         unconfirmed = (await update(stock, query="keeps bees", text="Sold the hives"))["error"]
