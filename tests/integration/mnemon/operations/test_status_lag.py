@@ -10,11 +10,13 @@ from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
+from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from tests.support.patience import PATIENT
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
@@ -27,7 +29,7 @@ def meant(document: Document) -> Document:
 
 @pytest.mark.long
 async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deployment: Deployment) -> None:
-    client = MemoryClient(stock.connection, tenant="acme")
+    client = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     async def say(messages: int) -> int:
         said = (ChatEvent("u1", MessageV1(role="user", content=f"number {each}")) for each in range(messages))
@@ -54,6 +56,9 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
     assert quiet.warnings == ()
 
     await say(MANY_MESSAGES)
+    async with asyncio.timeout(TIMEOUT):  # the server counts a message a moment after it has confirmed it
+        while (await stock.connection.jetstream().consumer_info(LOG, "persist")).num_pending != MANY_MESSAGES:
+            await asyncio.sleep(0.02)
     still = await examine_deployment(deployment)
     persist = still.broker.consumers["persist"]
     assert (persist.waiting, persist.per_second, persist.grows_per_second) == (MANY_MESSAGES, 0, 0)
