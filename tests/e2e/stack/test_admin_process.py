@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 
 import httpx
 import psutil
@@ -11,8 +12,12 @@ from tests.support.processes.stack import TIMEOUT, Up
 
 
 def serving(stack: Up) -> list[psutil.Process]:
-    children = psutil.Process(stack.process.pid).children()
-    return [child for child in children if "mnemon.admin" in child.cmdline()]
+    found = []
+    for child in psutil.Process(stack.process.pid).children():
+        with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+            if "mnemon.admin" in child.cmdline():
+                found.append(child)
+    return found
 
 
 @pytest.mark.long
