@@ -75,11 +75,15 @@ async def test_terminated_command_stops_the_servers_that_it_started(fresh_up: Up
     if command == "audit":  # starts the servers of a folder that has no stack
         await fresh_up.start()
         await end_stack(fresh_up, signal.SIGTERM)
+    files = [fresh_up.data / "run" / f"{name}.pid" for name in ("nats-server", "postgres")]
+    for file in files:
+        file.unlink(missing_ok=True)
     with tempfile.TemporaryFile() as output:
         process = await start_mnemon(
             command, "--data", fresh_up.data, environment={}, output=output, errors=output
         )
-        await until(lambda: len(fresh_up.servers()) == 2)
+        # To look for the servers among all processes may take longer than the command runs.
+        await until(lambda: all(file.exists() for file in files))
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(TIMEOUT):
             assert await process.wait() == 128 + signal.SIGTERM
