@@ -40,10 +40,14 @@ class Follower:
         await until(lambda: "following into" in self.said.read_text() or process.returncode is not None)
         assert process.returncode is None, self.said.read_text()
 
-    async def end(self, number: signal.Signals) -> int:
+    def send_signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.send_signal(number)
+
+    async def end(self, number: signal.Signals) -> int:
+        assert self._process is not None
+        self.send_signal(number)
         async with asyncio.timeout(TIMEOUT):
             return await self._process.wait()
 
@@ -187,7 +191,10 @@ async def test_follower_combines_many_changes_into_few_writes(
     try:
         async with following(shared, folder, "--tenant", tenant) as follower:
             fields = (json.dumps({"fields": {f"field{number}": number}}).encode() for number in range(300))
-            await asyncio.gather(*(connection.jetstream().publish(subject, each) for each in fields))
+            follower.send_signal(signal.SIGSTOP)  # the changes come together, however long they take
+            jetstream = connection.jetstream(timeout=TIMEOUT)
+            await asyncio.gather(*(jetstream.publish(subject, each) for each in fields))
+            follower.send_signal(signal.SIGCONT)
             await until(lambda: text_of(folder / tenant / "anna.md").count("- field") == 300)
             await follower.end(signal.SIGTERM)
             assert 1 <= json.loads(follower.said.read_text().splitlines()[-1])["written"] < 100
