@@ -91,6 +91,7 @@ async def test_ambiguous_forget_lists_candidates(
     async with run_consumers(CONSUMERS, with_vectors):
         for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
             await asked(deployment, "save", text)
+        await indexed(Stock(connection), await read_log_end(connection.jetstream()))
 
         told = await asked(deployment, "forget", "--query", "green tea")
         assert (told.code, len(told.out.splitlines())) == (1, 2)

@@ -11,6 +11,12 @@ from tests.support.processes.stack import Up, mnemon
 from tests.support.stock_client import persisted
 
 
+async def everything_persisted(up: Up) -> None:
+    assert up.endpoints
+    async with await nats.connect(up.endpoints.nats) as connection:
+        await persisted(connection, await read_log_end(connection.jetstream()))
+
+
 async def test_try_saves_reads_finds_and_forgets_a_fact(shared: Up) -> None:
     tried = await mnemon("try", "anna", "--json", "--data", str(shared.data))
 
@@ -18,6 +24,7 @@ async def test_try_saves_reads_finds_and_forgets_a_fact(shared: Up) -> None:
     steps = {step["name"]: step for step in json.loads(tried.out)}
     assert list(steps) == ["save", "read", "search", "forget"]
     assert all(step["is_well"] for step in steps.values())
+    await everything_persisted(shared)
     left = await mnemon("read", "--tenant", "try", "--user", "anna", "--json", "--data", str(shared.data))
     assert json.loads(left.out)["facts"] == []
 
@@ -65,9 +72,7 @@ async def test_try_imports_a_given_file_first(shared: Up, tmp_path: Path) -> Non
     assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
     assert "1 new, 0 already there, 1 refused\nline 2: The text is a question" in steps["import"]["result"]
     assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
-    assert shared.endpoints
-    async with await nats.connect(shared.endpoints.nats) as connection:
-        await persisted(connection, await read_log_end(connection.jetstream()))
+    await everything_persisted(shared)
     left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
     assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]
 

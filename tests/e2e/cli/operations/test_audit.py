@@ -6,10 +6,8 @@ from pathlib import Path
 import nats
 import psycopg
 
-from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from tests.support.processes.stack import Up, mnemon
-
-TIMEOUT = 60.0
+from tests.support.stock_client import Stock, indexed
 
 
 async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
@@ -18,8 +16,7 @@ async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
         jetstream = client.jetstream()
         for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
             last = (await jetstream.publish("chat.acme.u1.-.message.v1", body)).seq
-        for consumer in ("persist", "index"):
-            assert await AppliedPosition(consumer).wait_for(jetstream, last, TIMEOUT) == last
+        await indexed(Stock(client), last)
 
     clean = await mnemon("audit", "--data", stack.data)
     assert clean.code == 0, clean
