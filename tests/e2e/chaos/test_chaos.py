@@ -29,7 +29,7 @@ async def test_chaos_with_two_processes_of_each_consumer_on_a_qdrant_server(data
         await qdrant.kill()
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 async def test_chaos_with_one_kill_each_ends_in_the_undisturbed_state(data: Path) -> None:
     data.mkdir()
     assert not await chaos(data, seed=7, users=18, steps=12, kills=6)

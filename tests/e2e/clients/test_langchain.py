@@ -10,15 +10,16 @@ import pytest
 
 from mnemon import MemoryClient
 from mnemon_contracts.function_tools import list_definitions
-from tests.support.processes.stack import Up
+from tests.support.patience import PATIENT
+from tests.support.processes.stack import TIMEOUT, Up
 
 
 @pytest.mark.long
-async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
+async def test_langchain_agent_remembers_between_runs(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     from langchain.agents import create_agent
     from langchain.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from mnemon import langchain
     from tests.support.scripted_model import ScriptedModel
 
     assert shared.endpoints
@@ -31,12 +32,13 @@ async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
             AIMessage("The cello."),
         ]
     )
-    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
-        middleware = MemoryMiddleware(memory)
+    monkeypatch.setattr(langchain, "CONFIRMATION_TIMEOUT", TIMEOUT)
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain", timeouts=PATIENT) as memory:
+        middleware = langchain.MemoryMiddleware(memory)
         agent = create_agent(
-            model, middleware=[middleware], context_schema=MemoryUser, system_prompt="Be brief."
+            model, middleware=[middleware], context_schema=langchain.MemoryUser, system_prompt="Be brief."
         )
-        anna = MemoryUser("anna")
+        anna = langchain.MemoryUser("anna")
         await agent.ainvoke({"messages": [HumanMessage("I play the cello")]}, context=anna)
         _, second = model._shown
         saved, missing = (message for message in second if isinstance(message, ToolMessage))

@@ -141,7 +141,7 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
         token = re.search(r"Bearer (\S+)", await command.heard("Authorization"))
         assert url
         assert token
-        async with httpx2.AsyncClient() as stranger:
+        async with httpx2.AsyncClient(timeout=TIMEOUT) as stranger:
             assert (await stranger.post(url[0], json={})).status_code == 401
         async with (
             _over_http(url[0], token[1], quote("Борис")) as boris,
@@ -179,7 +179,7 @@ async def _over_http(url: str, token: str, user: str) -> AsyncIterator["Client"]
 
     headers = {"Authorization": f"Bearer {token}", "Mnemon-User": user}
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield client

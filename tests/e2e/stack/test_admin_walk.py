@@ -23,6 +23,7 @@ from mnemon_infra.process.data_folder import Endpoints
 from mnemon_producers.client import MemoryClient
 from tests.support.admin.chromium import browsing, needed
 from tests.support.admin.sample_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
+from tests.support.patience import PATIENT
 from tests.support.processes.stack import TIMEOUT, Up
 from tests.support.servers.qdrant import stack_schema
 
@@ -81,7 +82,7 @@ async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None
         endpoints.database, autocommit=True, options=f"-c search_path={shared.schema}"
     ) as database:
         async with await connect(endpoints.nats, name="test") as connection:
-            await talk(MemoryClient(connection, tenant=TENANT))
+            await talk(MemoryClient(connection, tenant=TENANT, timeouts=PATIENT))
             await bury(connection, database)
         spend(database, datetime.now(UTC))
         async with admin_page(endpoints, shared.data) as address, browsing(address, TIMEOUT) as browser:

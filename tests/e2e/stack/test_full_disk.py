@@ -70,10 +70,13 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
-    impatient, patient = Timeouts(publish=1, retry=1), Timeouts(publish=2, retry=TIMEOUT)
+    # A server whose disk is full does not answer, and one with a slow disk may take a second.
+    impatient = Timeouts(publish=3, retry=1)
+    patient = Timeouts(publish=10, retry=TIMEOUT, ask=TIMEOUT)
 
-    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=impatient) as memory:
+    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=patient) as memory:
         await memory.publish("u1", "user", "said before", id="before")
+    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=impatient) as memory:
         with filled(place):
             stored, failed = await publish_until_refused(memory)
             assert "its disk may be full: see `mnemon status`" in str(failed)
@@ -102,7 +105,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
         assert "Choose another folder: --data DIR" in finished.err
     mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
-    async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
+    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=patient) as memory:
         assert await said_by(memory, last) == said
     assert await up.stop() == 0
 

@@ -16,6 +16,7 @@ from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.settings.store import write_settings
 from mnemon_infra.telemetry.panels import ROWS
 from mnemon_producers.client import MemoryClient
+from tests.support.patience import PATIENT
 from tests.support.processes.stack import TIMEOUT, Up, until
 from tests.support.servers.ports import free_port
 from tests.support.servers.prometheus import Prometheus, prometheus
@@ -57,7 +58,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
     learned: asyncio.Queue[Msg] = asyncio.Queue()
     async with (
         await nats.connect(up.endpoints.nats) as client,
-        MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory,
+        MemoryClient.connect(up.endpoints.nats, tenant="acme", timeouts=PATIENT) as memory,
     ):
         settings = SettingsV1(
             extraction=Extraction(mode="online", idle_seconds=1),
@@ -89,13 +90,20 @@ async def one_trace(up: Up, collector: Collector) -> None:
         assert (reply.headers or {})["traceparent"] != asked["traceparent"], "it is the answer's own span"
     wanted = {*TRACED, "compact", "ask save", "ask context", "ask read"}
     await until(lambda: wanted <= {span.name for span in collector.of(trace_id)})
+    # A process exports spans as they end, and `persist` handles a proposal when it comes to it.
+    await until(lambda: {"applied", "nothing"} <= list_outcomes(collector, trace_id))
     spans = collector.of(trace_id)
     assert {span.service for span in spans} == {"mnemon"}
     assert len({span.process for span in spans}) == 2, "of the process that answers, and of the other"
-    said = [span.attributes for span in spans if span.name == "persist process"]
-    assert {each["mnemon.outcome"] for each in said} == {"applied", "nothing"}, "a proposal is no row"
+    assert list_outcomes(collector, trace_id) == {"applied", "nothing"}, "a proposal is no row"
     assert all("Vera" not in value for span in spans for value in span.attributes.values())
     await logged_with_its_trace(up, trace_id)
+
+
+def list_outcomes(collector: Collector, trace_id: str) -> set[str]:
+    """Return the outcomes of the events that `persist` has handled."""
+    spans = [span for span in collector.of(trace_id) if span.name == "persist process"]
+    return {str(span.attributes["mnemon.outcome"]) for span in spans}
 
 
 async def logged_with_its_trace(up: Up, trace_id: str) -> None:
@@ -120,7 +128,10 @@ async def all_panels(up: Up, watching: Prometheus) -> None:
         for query, _ in panel.queries
     }
     assert len(left) > 30
-    async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(TIMEOUT):
+    async with (
+        MemoryClient.connect(up.endpoints.nats, tenant="acme", timeouts=PATIENT) as memory,
+        asyncio.timeout(TIMEOUT),
+    ):
         for number in count():
             user = f"u{number}"
             seq = await memory.publish(user, "user", "I like green tea.")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.processes.stack import CommandResult
 
-_SECONDS = 120
+_SECONDS = 240
 
 
 async def run_program(

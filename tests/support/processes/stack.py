@@ -19,7 +19,7 @@ from mnemon_infra.process.data_folder import Endpoints
 from tests.support.processes.command_server import ForkedCommand, running_server
 from tests.support.servers.qdrant import drop_reserved, stack_environment, stack_schema
 
-TIMEOUT = 90.0
+TIMEOUT = 150.0
 """Seconds for anything to happen: two cores may serve many tests."""
 
 

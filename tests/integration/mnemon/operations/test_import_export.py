@@ -54,6 +54,7 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
+from tests.support.patience import PATIENT
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock
 
@@ -92,7 +93,7 @@ async def exported(
 
 async def say_the_sample(deployment: Deployment, connection: Client) -> None:
     """The demo, without its show."""
-    async with MemoryClient.connect(str(deployment.nats_url), tenant=TENANT) as memory:
+    async with MemoryClient.connect(str(deployment.nats_url), tenant=TENANT, timeouts=PATIENT) as memory:
         for run in split_into_runs(read_sample()):
             for line in run:
                 if isinstance(line.event, ProfileSetV1):

@@ -329,7 +329,7 @@ async def test_move_ends_while_a_bot_keeps_writing_to_the_former_deployment(
     monkeypatch.setattr(TenantCopy, "copy_events", copy_while_bot_writes)
     monkeypatch.setattr(run_module, "FORWARD_SECONDS", 0.2)
     await stock.say("late", f"{TENANT}.u1.-")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         again = await pair.move()
     assert again.forwarded >= 1
     residence = await TenantSite(pair.old, pair.old_database, TENANT).load_residence()
@@ -367,7 +367,7 @@ async def test_erasure_of_the_copy_leaves_the_memory(pair: Pair) -> None:
     refused = await old.ask("erase", f"{TENANT}.u1")
     assert refused["error"]["code"] == "moved"  # a run would forward the erasure, or a revert use the copy
     await pair.confirm()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "error" in (erased := await old.ask("erase", f"{TENANT}.u1")):
             await asyncio.sleep(0.05)
     assert ADDRESSES[1] in erased["warnings"][0]
@@ -386,7 +386,7 @@ async def test_abandoned_copy_can_be_erased(pair: Pair) -> None:
     new = Stock(pair.new)
     await new.say("copied", f"{TENANT}.u1.-")
     await write_residence(pair.new, TENANT, Residence("arriving", "m1", ADDRESSES[0]), 0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "error" not in await new.ask("history", f"{TENANT}.u1"):
             await asyncio.sleep(0.05)
     assert "error" not in await new.ask("erase", f"{TENANT}.u1")
@@ -641,7 +641,7 @@ async def test_abandoned_move_leaves_the_tenant_as_it_was(
 
 
 async def answers_again(stock: Stock) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "error" in await stock.ask("history", f"{TENANT}.u1"):
             await asyncio.sleep(0.02)
 
