@@ -1,7 +1,7 @@
 """Relation of a new fact to a known fact: same, update, different or undecided, decided on evidence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -22,6 +22,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
 )
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_pair
+from mnemon_consumers.domain.alignment.qualification import find_other_qualification, says_almost
 from mnemon_consumers.domain.alignment.replacement import (
     WORD_SLOTS,
     Replacement,
@@ -153,6 +154,17 @@ class _PairComparison:
         self.replacement = Replacement(old, new, left)
 
     def decide_relation(self) -> RelationVerdict:
+        verdict = self._compare_terms()
+        is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
+        doubt = find_other_qualification(self.alignment)
+        if verdict.relation is FactRelation.UPDATE and says_almost(self.new):
+            doubt = "the newer fact says that something almost happened"
+        if doubt is None or not (is_replaced or verdict.is_open):
+            return verdict
+        relation = FactRelation.UNDECIDED if is_replaced else verdict.relation
+        return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
+
+    def _compare_terms(self) -> RelationVerdict:
         if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
             return self._decide_same("they have the same words", is_covered=True)
         if self.old.is_foreign or self.new.is_foreign:

@@ -679,6 +679,40 @@ COMPARED = (
 )
 """Facts that compare things, or name a thing exactly, where the other fact does not."""
 
+QUALIFIED = (
+    ("Moved to York", "Almost moved to York"),
+    ("Lives in Leeds", "Almost moved to York"),
+    ("Is a vegetarian", "Almost became a vegan"),
+    ("Owns a boat", "Nearly sold the boat"),
+    ("Smokes", "Nearly gave up smoking"),
+    ("Lives in Leeds", "Would move to York if the rent were lower"),
+    ("Moved to Spain", "Would move to Spain if he won the lottery"),
+    ("Takes the bus", "Takes the bus when it rains"),
+    ("Wakes up at 5", "Wakes up at 8 if the children sleep"),
+    ("Always wears a hat", "Sometimes wears a hat"),
+    ("Переехал в Тверь", "Чуть не переехал в Тверь"),
+    ("Сломал руку", "Едва не сломал руку"),
+    ("Курит", "Почти бросил курить"),
+    ("Есть лодка", "Чуть было не продал лодку"),
+    ("Дочитал «Бесов»", "Почти дочитал «Бесов»"),
+    ("Переехал в Сочи", "Переехал бы в Сочи, если бы нашёл работу"),
+    ("Ездит на автобусе", "Ездит на автобусе, когда идёт дождь"),
+    ("Всегда носит шляпу", "Иногда носит шляпу"),
+)
+"""Newer facts that "almost", "would", "if" or "sometimes" makes say less than their other words do."""
+
+UNQUALIFIED = (
+    ("Is 29 years old", "Is almost 30 years old"),
+    ("The rent is 900 euros", "The rent is almost 950 euros"),
+    ("Has visited 11 countries", "Has visited almost twenty countries"),
+    ("Gets migraines from red wine", "Gets migraines when drinking red wine"),
+    ("Wants to buy a tent", "Would like to buy a tent"),
+    ("Favourite film is Alien", "Favourite film is Almost Famous"),
+    ("Сыну 7 лет", "Сыну почти 8 лет"),
+    ("Весит 80 кг", "Весит почти 85 кг"),
+)
+"""Newer facts in which such a word belongs to an amount, a wish or a part that the older fact has."""
+
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
     ("Favourite film is Romeo and Juliet", "Favourite film is Alien"),
@@ -753,6 +787,20 @@ def test_older_fact_that_may_still_hold_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), QUALIFIED)
+def test_fact_and_its_qualified_form_are_kept_in_any_order(old: str, new: str) -> None:
+    for verdict in (relate_facts(old, new, SIMILARITY), relate_facts(new, old, SIMILARITY)):
+        assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
+        assert not verdict.is_open
+
+
+@pytest.mark.parametrize(("old", "new"), UNQUALIFIED)
+def test_word_that_qualifies_no_statement_keeps_no_fact(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation in (FactRelation.UPDATE, FactRelation.SAME), verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), [*SEVERAL_STATEMENTS, *ONE_DATE])

@@ -1,0 +1,83 @@
+"""Qualifications of a statement, such as "almost" and "if": a fact that has one says less without it."""
+
+from itertools import pairwise
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.matching import Alignment
+from mnemon_consumers.domain.alignment.statement import ParsedFact, TermKind
+from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
+
+_FREQUENCIES: Final = ("always", "often", "sometimes")
+"""Lists of adverbs in `grammar`, each for another frequency."""
+
+
+def find_other_qualification(alignment: Alignment) -> str | None:
+    """Return why two facts with matching words do not say the same, or None if their qualifications match."""
+    old, new = alignment.statements
+    if says_almost(old) != says_almost(new):
+        return "only one of the facts says that something almost happened"
+    if _is_hypothetical(old) != _is_hypothetical(new):
+        return "only one of the facts is about an imagined case"
+    if _has_other_condition(alignment):
+        return "only one of the facts has that condition"
+    frequencies = _list_frequencies(old), _list_frequencies(new)
+    if all(frequencies) and frequencies[0].isdisjoint(frequencies[1]):
+        return "the facts tell different frequencies"
+    return None
+
+
+def says_almost(statement: ParsedFact) -> bool:
+    """Return whether a fact says that something almost happened: "almost moved", «чуть не переехал».
+
+    Before an amount such a word only says how large the amount is: "almost 30 years old", "nearly every day".
+    """
+    grammar, raw = load_lexicon().grammar, statement.raw
+    if any(word in grammar["narrowly"] and "не" in raw[at + 1 : at + 3] for at, word in enumerate(raw)):
+        return True
+    kinds = {term.place: term.kind for term in statement.terms}
+    said = [(at, word) for at, word in enumerate(raw) if word not in grammar["determiners"]]
+    return any(
+        word in grammar["almost"] and kinds.get(at) is not TermKind.NAME and not _is_amount_word(following)
+        for (at, word), (_, following) in pairwise(said)
+    )
+
+
+def _is_amount_word(word: str) -> bool:
+    grammar = load_lexicon().grammar
+    is_measure = is_in_table(word, "units") or is_in_table(word, "dates")
+    is_number = list_number_keys(word) is not None
+    return is_number or is_measure or word in grammar["quantifiers"] or word in grammar["always"]
+
+
+def _is_hypothetical(statement: ParsedFact) -> bool:
+    """Return whether a fact imagines something; "would like to" and «хотел бы» tell a wish."""
+    grammar = load_lexicon().grammar
+    is_wish = statement.is_planned or not grammar["preferring"].isdisjoint(statement.raw)
+    return not is_wish and _has_word_of(statement, "hypothetical")
+
+
+def _has_other_condition(alignment: Alignment) -> bool:
+    """Return whether a condition in one fact, such as "if it rains", has no word of the other fact."""
+    return any(
+        all(pair[side].place not in condition for pair in alignment.pairs)
+        for side, statement in enumerate(alignment.statements)
+        for condition in _list_conditions(statement)
+    )
+
+
+def _list_conditions(statement: ParsedFact) -> list[range]:
+    """Return the indexes of the words of each condition; "when" in a past fact tells the time of an event."""
+    grammar = load_lexicon().grammar
+    words = grammar["conditions"] if statement.is_past else grammar["conditions"] | grammar["whenever"]
+    starts = [at for at, word in enumerate(statement.raw) if word in words]
+    ends = (*statement.clause_starts, len(statement.raw))
+    return [range(start + 1, min(end for end in ends if end > start)) for start in starts]
+
+
+def _list_frequencies(statement: ParsedFact) -> set[str]:
+    return {frequency for frequency in _FREQUENCIES if _has_word_of(statement, frequency)}
+
+
+def _has_word_of(statement: ParsedFact, words: str) -> bool:
+    return not load_lexicon().grammar[words].isdisjoint(statement.raw)
