@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from mnemon_consumers.domain.alignment.distinction import is_about_another_thing
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import (
     WordSimilarity,
@@ -221,6 +222,8 @@ class _PairComparison:
             return "the newer fact is about a wished amount"
         if self._is_of_other_amount():
             return "the newer fact ends another amount"
+        if is_about_another_thing(self.alignment):
+            return "a word before a thing may tell it apart from another thing of the kind"
         if self._has_other_qualifier():
             return "a word before a person or thing may tell it apart from another one"
         return None

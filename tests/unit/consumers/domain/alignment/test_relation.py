@@ -654,6 +654,38 @@ OTHER_OF_A_KIND = (
 )
 """Facts about two people or things of a kind, which a word such as "best" or "first" tells apart."""
 
+ANOTHER_THING = (
+    ("Owns a piano", "Sold the old piano"),
+    ("Owns a new piano", "Sold the old piano"),
+    ("Has an old laptop", "Sold the new laptop"),
+    ("Has a cat", "Had a cat that died"),
+    ("Has a rabbit", "Has a second rabbit"),
+    ("Has a dog", "Has another dog"),
+    ("Has a son", "Lost a son in 2003"),
+    ("Есть пианино", "Продал старое пианино"),
+    ("Есть новый телефон", "Потерял старый телефон"),
+    ("Есть кот", "Был кот, который умер"),
+    ("Есть кролик", "Есть второй кролик"),
+    ("Есть собака", "Есть ещё одна собака"),
+)
+"""Facts about two things of a kind, or about one thing: no word of them proves that it is one."""
+
+ONE_THING = (
+    ("Owns a new piano", "Sold the piano"),
+    ("Owns an old piano", "Sold the old piano"),
+    ("Has a car", "No longer has a car"),
+    ("Has a second job", "Quit the second job"),
+    ("Is a teacher", "Was a teacher until she retired"),
+    ("Has a phone", "Lost the phone"),
+    ("Has a dentist appointment on 5 May", "Cancelled a dentist appointment on 5 May"),
+    ("Is reading a book about Rome", "Finished a book about Rome"),
+    ("Is on the second page", "Is on page 5"),
+    ("Есть старое пианино", "Продал старое пианино"),
+    ("Есть новый телефон", "Потерял телефон"),
+    ("Есть второй кролик", "Второй кролик умер"),
+)
+"""Newer facts that end the older fact, whose words before the noun fit."""
+
 PARTLY_ENDED = (
     ("Owes Martin 50 euros", "Paid Martin back 20 euros"),
     ("Has five bikes", "Sold two bikes"),
@@ -702,6 +734,8 @@ QUALIFIED = (
 """Newer facts that "almost", "would", "if" or "sometimes" makes say less than their other words do."""
 
 UNQUALIFIED = (
+    ("Пьёт кофе", "Всё ещё пьёт кофе"),
+    ("Замужем", "Ещё замужем"),
     ("Is 29 years old", "Is almost 30 years old"),
     ("The rent is 900 euros", "The rent is almost 950 euros"),
     ("Has visited 11 countries", "Has visited almost twenty countries"),
@@ -794,6 +828,20 @@ def test_fact_and_its_qualified_form_are_kept_in_any_order(old: str, new: str) -
     for verdict in (relate_facts(old, new, SIMILARITY), relate_facts(new, old, SIMILARITY)):
         assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
         assert not verdict.is_open
+
+
+@pytest.mark.parametrize(("old", "new"), ANOTHER_THING)
+def test_facts_about_perhaps_two_things_of_a_kind_are_kept_in_any_order(old: str, new: str) -> None:
+    for verdict in (relate_facts(old, new, SIMILARITY), relate_facts(new, old, SIMILARITY)):
+        assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
+        assert not verdict.is_open
+
+
+@pytest.mark.parametrize(("old", "new"), ONE_THING)
+def test_end_of_the_same_thing_replaces_the_older_fact(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UPDATE, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), UNQUALIFIED)
