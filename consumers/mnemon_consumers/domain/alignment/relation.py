@@ -20,6 +20,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_ordinal,
     is_past_verb,
     is_verb,
+    list_forms,
     list_grammemes,
 )
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_pair
@@ -1262,7 +1263,7 @@ class _PairComparison:
         if is_over and _was_so(self.new) and self.share_old >= SUBSET_SHARE:
             return True
         return self.new.is_past != self.old.is_past and any(
-            _have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs
+            _differ_in_tense(a, b) for a, b in self.alignment.pairs
         )
 
     def _is_person_narrowed(self) -> bool:
@@ -1401,11 +1402,29 @@ def _has_word_between(statement: ParsedFact, first: Term, second: Term) -> bool:
     )
 
 
-def _is_past(verb: Term) -> bool:
+def _differ_in_tense(a: Term, b: Term) -> bool:
+    """Return whether matching terms have the same verb, of which only one is in the past tense.
+
+    For example, "collects stamps" and "collected stamps" do.
+    """
+    return any(
+        _is_past(verb) != _is_past(other) and _are_forms_of_one_verb(verb, other)
+        for verb in a.text.split()
+        for other in b.text.split()
+    )
+
+
+def _are_forms_of_one_verb(verb: str, other: str) -> bool:
+    """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
+    is_irregular = not load_lexicon().grammar["past"].isdisjoint((verb, other))
+    return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])
+
+
+def _is_past(verb: str) -> bool:
     """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
-    if is_cyrillic(verb.text):
-        return is_past_verb(verb.text)
-    return verb.text.endswith("ed") or verb.text in load_lexicon().grammar["past"]
+    if is_cyrillic(verb):
+        return is_past_verb(verb)
+    return verb.endswith("ed") or verb in load_lexicon().grammar["past"]
 
 
 def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:
