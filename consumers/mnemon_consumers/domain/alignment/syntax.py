@@ -12,7 +12,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_proper_name,
     list_grammemes,
 )
-from mnemon_consumers.domain.alignment.tokenizer import Token
+from mnemon_consumers.domain.alignment.tokenizer import Token, list_number_keys
 
 _CONTRARY_ROLES: Final = {
     frozenset(pair)
@@ -22,6 +22,9 @@ _CONTRARY_ROLES: Final = {
 
 _BETWEEN: Final = 3
 """Maximum number of words between a verb and its particle, or between the two sides of a contrast."""
+
+_AT: Final = frozenset(("at", "on", "in"))
+"""Prepositions before a number or date that do not change its meaning, as "before" does."""
 
 _PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
 """OpenCorpora's grammemes of Russian predicates."""
@@ -79,9 +82,25 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a word denies only one of two things, as in "not tea but coffee"."""
+    """Return whether a word denies only one of two things, as in "not tea but coffee" and "at 4, not 3"."""
     contrary = {"not": "but", "не": "а"}.get(tokens[at].word)
-    return any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN])
+    if any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN]):
+        return True
+    if tokens[at].word != "not" or not tokens[at].is_clause_start:
+        return False
+    skipped = load_lexicon().grammar["determiners"] | _AT
+    denied = next(
+        (_find_numeric_kind(token) for token in tokens[at + 1 :] if token.word not in skipped), None
+    )
+    said = map(_find_numeric_kind, tokens[max(0, at - _BETWEEN) : at])
+    return denied is not None and denied in said
+
+
+def _find_numeric_kind(token: Token) -> str | None:
+    """Return "number" or "date" for a token of that kind; None for any other token."""
+    if list_number_keys(token.word) is not None:
+        return "number"
+    return "date" if is_in_table(token.word, "dates") else None
 
 
 def _is_verb_form(word: str) -> bool:

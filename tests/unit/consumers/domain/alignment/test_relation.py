@@ -605,6 +605,7 @@ DENIED_VALUE = (
     ("Drives a Honda", "Doesn't drive a Fiat"),
     ("Is 30 years old", "Is not 35 years old"),
     ("Favourite colour is blue", "Favourite colour is not green"),
+    ("Trains at 6", "Trains at 6, not before 5"),
     ("Живёт в Туле", "Не переехал в Тверь"),
     ("Живёт в Туле", "Чуть не переехал в Тверь"),
 )
@@ -778,6 +779,9 @@ ONE_VALUE = (
     ("Exam is on Friday, June 5", "Exam is on Monday"),
     ("Meeting is on Monday (10:00)", "Meeting is on Tuesday"),
     ("Встреча в понедельник, 5 мая", "Встреча во вторник"),
+    ("The meeting is at 3", "The meeting is at 4, not 3"),
+    ("The meeting is on Monday", "The meeting is on Tuesday, not on Monday"),
+    ("The rent is 700 euros", "The rent is 750 euros, not 700"),
     ("Начальник — Иванов И.И.", "Начальник — Петров П.П."),
     ("Boss is Tom Fox, Jr.", "Boss is Ann Lee"),
     ("Начальник — Иванов, Иван Иванович", "Начальник — Петров, Пётр Петрович"),
