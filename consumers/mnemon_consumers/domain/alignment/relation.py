@@ -121,6 +121,9 @@ _LEARNING: Final = frozenset(("научился", "научилась", "нау�
 _COMPARATIVES: Final = frozenset(("than", "чем", "лучше", "хуже"))
 """Words that compare a thing with another thing."""
 
+_EVERY: Final = frozenset(("по", "каждый", "каждую", "каждое", "каждые", "every", "each"))
+"""First words of a phrase for a date that comes again and again."""
+
 _BEING: Final = frozenset(("was", "were", "had", "был", "была", "было", "были"))
 """Verbs that put a state into the past."""
 
@@ -223,6 +226,8 @@ class _PairComparison:
             return "the newer fact is about a wished amount"
         if self._is_of_other_amount():
             return "the newer fact ends another amount"
+        if self._denies_only_part():
+            return "only one of the facts is a denial, and it may deny a part of what the other says"
         if is_about_another_thing(self.alignment):
             return "a word before a thing may tell it apart from another thing of the kind"
         if self._has_other_qualifier():
@@ -260,6 +265,21 @@ class _PairComparison:
                 for term, (_, left) in zip((a, b), sides, strict=True)
             )
             for a, b in self.alignment.pairs
+        )
+
+    def _denies_only_part(self) -> bool:
+        """Return whether only one fact is a denial, with an adjective or a habit's date that the other lacks.
+
+        For example, «Не пьёт козье молоко» and «Не пьёт молоко по будням» are beside «Пьёт молоко».
+        """
+        left, is_old_denial = self.alignment, self.old.is_negated
+        share_affirmed = self.share_new if is_old_denial else self.share_old
+        if is_old_denial == self.new.is_negated or share_affirmed < SUBSET_SHARE:
+            return False
+        side, extra = (0, left.old) if is_old_denial else (1, left.new)
+        nouns = {pair[side].place for pair in left.pairs if pair[side].kind is not TermKind.LIGHT}
+        return any(
+            _is_regular(term) or (_is_descriptive(term.text) and term.place + 1 in nouns) for term in extra
         )
 
     def _has_other_qualifier(self) -> bool:
@@ -1326,6 +1346,17 @@ def _is_light_adjective(term: Term) -> bool:
     """Return whether a Russian term without weight is an adjective other than "новый" (new)."""
     is_new = fold_characters(term.text).startswith("нов")
     return term.kind is TermKind.LIGHT and "ADJF" in list_grammemes(term.text) and not is_new
+
+
+def _is_regular(date: Term) -> bool:
+    """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
+    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in _EVERY)
+
+
+def _is_descriptive(word: str) -> bool:
+    """Return whether a Russian word is an adjective other than a pronoun such as «никакой»."""
+    tags = list_grammemes(word)
+    return "ADJF" in tags and "Apro" not in tags
 
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:
