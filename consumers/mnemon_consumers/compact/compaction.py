@@ -28,7 +28,7 @@ from mnemon_consumers.compact.decide import (
     build_summary_event,
     choose_next_step,
 )
-from mnemon_consumers.compact.prompt import build_message_request, build_summary_request
+from mnemon_consumers.compact.prompt import build_message_request, build_summary_request, shorten_content
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost
 from mnemon_consumers.domain.spending.counters import count_usage
@@ -47,6 +47,7 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.memory.summaries import load_newest_summaries
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
+from mnemon_infra.database.messages.message_ranges import MessageRange, SpokenRow, stream_messages
 from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
@@ -171,11 +172,13 @@ class Compactor:
             return Retry(
                 max(BUSY_DELAY, self._circuit_breaker.measure_pause(compaction.provider, compaction.model))
             )
-        request = (
-            build_message_request(step.messages, settings)
-            if isinstance(step, SummaryStep)
-            else build_summary_request(step.summaries, settings)
-        )
+        if isinstance(step, SummaryStep):
+            messages = await self._load_messages(place, step)
+            if [each.seq for each in messages] != list(step.messages):
+                return None  # messages were cleared or erased meanwhile
+            request = build_message_request(messages, settings)
+        else:
+            request = build_summary_request(step.summaries, settings)
         usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
         try:
             with self._budgets.open_reservations() as reservations:
@@ -300,9 +303,18 @@ class Compactor:
             if len(summaries) > compaction.merge_above:  # a lowered limit leaves more summaries
                 (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = conversations[0].messages if conversations else ()
-            return choose_next_step(messages, summaries, compaction)
+            return choose_next_step([each.seq for each in messages], summaries, compaction)
 
         return await self._database.run_query(find_step)
+
+    async def _load_messages(self, place: ConversationKey, step: SummaryStep) -> list[SpokenRow]:
+        """Return the messages of a step that are visible, with no more content than a request uses."""
+
+        async def load_contents(connection: Connection) -> list[SpokenRow]:
+            pages = stream_messages(connection, [MessageRange(*place, *step.covers)])
+            return [shorten_content(each) async for _, rows in pages for each in rows]
+
+        return await self._database.run_query(load_contents)
 
     def _record_failure(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
         """Count a refusal of a step; return a dead letter after `MOST_ATTEMPTS` refusals, else a retry."""

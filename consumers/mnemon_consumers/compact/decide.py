@@ -11,7 +11,6 @@ from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""
@@ -26,19 +25,19 @@ ConversationKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class SummaryStep:
-    """Step that writes a summary of messages."""
+    """Step that writes a summary of the messages at these log positions."""
 
-    messages: Sequence[SpokenRow]
+    messages: Sequence[int]
 
     @property
     def covers(self) -> tuple[int, int]:
         """Return the first and the last log position that the summary covers."""
-        return self.messages[0].seq, self.messages[-1].seq
+        return self.messages[0], self.messages[-1]
 
     @property
     def name(self) -> str:
         """Return the key of this step, made from its first message; a repeated step has the same key."""
-        return f"from {self.messages[0].seq}"
+        return f"from {self.messages[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ CompactionStep = SummaryStep | MergeStep
 
 
 def choose_next_step(
-    uncovered: Sequence[SpokenRow], summaries: Sequence[StoredSummary], settings: Compaction
+    uncovered: Sequence[int], summaries: Sequence[StoredSummary], settings: Compaction
 ) -> CompactionStep | None:
     """Return the step that is due in a conversation; None if no step is due.
 
@@ -70,7 +69,7 @@ def choose_next_step(
     summaries, unless the setting was lowered.
 
     Args:
-        uncovered: the oldest messages that no summary covers, at most `after_messages` + 1.
+        uncovered: log positions of the oldest messages that no summary covers, at most `after_messages` + 1.
         summaries: the live summaries, oldest first.
         settings: the tenant's settings for compaction.
     """
@@ -97,7 +96,7 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
     tenant, user, conversation = place
     summary_id = derive_id(*place, "summary", step.name)
     from_seq, to_seq = step.covers
-    sources = tuple(each.seq for each in step.messages) if isinstance(step, SummaryStep) else ()
+    sources = tuple(step.messages) if isinstance(step, SummaryStep) else ()
     lineage = Lineage(
         sources=sources,
         conversation=conversation,

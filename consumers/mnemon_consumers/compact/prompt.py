@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
     format_speech,
@@ -58,6 +58,11 @@ form, do not; at most say that it was asked.
 
 Answer with the sentences only: no heading, no list, no quotation marks.
 """
+
+
+def shorten_content(message: SpokenRow) -> SpokenRow:
+    """Return a message with no more of its content than a request uses."""
+    return message._replace(content=shorten_text(message.content, BEGINNING, ENDING))
 
 
 def build_message_request(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelRequest:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from mnemon_consumers.extract.answer_parser import ParsedAnswer
-from mnemon_consumers.extract.prompt import PROMPT_VERSION
+from mnemon_consumers.extract.prompt import BEGINNING, ENDING, PROMPT_VERSION
 from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, WindowAnsweredV1
@@ -18,12 +18,16 @@ from mnemon_contracts.identity import derive_id
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.message_ranges import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import MessageOutline
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import PromptMessage
+from mnemon_infra.models.language.prompt_text import shorten_text
 
 EXTRACTOR: Final = "extract"
 """Name of this consumer in the lineage of a proposal."""
+
+_READ_ROLES: Final = "user", "assistant"
 
 WindowOutcome = Literal["proposed", "nothing", "gone", "dead"]
 
@@ -34,12 +38,12 @@ class Range(NamedTuple):
     Attributes:
         from_seq: log position of the first message.
         to_seq: log position of the last message.
-        messages: the messages that are worth reading; without such messages, no model is asked.
+        messages: the messages that may be worth reading; without such messages, no model is asked.
     """
 
     from_seq: int
     to_seq: int
-    messages: Sequence[SpokenRow]
+    messages: Sequence[MessageOutline]
 
 
 class WindowCut(NamedTuple):
@@ -54,21 +58,22 @@ def is_worth_reading(
 ) -> bool:
     """Return whether a message may hold new facts: words of a user or assistant that are not from memory."""
     return (
-        role in ("user", "assistant")
+        role in _READ_ROLES
         and any(character.isalpha() for character in content)
         and not is_from_memory(content, metadata, name)
     )
 
 
 def cut_windows(
-    messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
+    messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, rested: bool = False
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
 
     A conversation rests once `idle_seconds` have passed since its last message. Then all of its messages are
     due. Before that, windows are due if the conversation has at least `after_messages` messages: all full
-    windows, and a last window of at least `after_messages` messages. Only messages that are worth reading
-    count. Messages between windows belong to the window before them, so that each message is read once.
+    windows, and a last window of at least `after_messages` messages. Only messages that may be
+    worth reading count. Messages between windows belong to the window before them, so that each message is
+    read once.
 
     Args:
         messages: the messages of the conversation that belong to no window, oldest first.
@@ -78,7 +83,7 @@ def cut_windows(
     """
     if not messages:
         return WindowCut((), None)
-    worthy = [place for place, message in enumerate(messages) if _is_row_worth_reading(message)]
+    worthy = [place for place, message in enumerate(messages) if _may_be_worth_reading(message)]
     size, enough = settings.window_messages, settings.after_messages
     first = range(0, len(worthy), size)
     begins = [worthy[place] for place in first]
@@ -94,11 +99,15 @@ def cut_windows(
 
 
 def build_prompt_messages(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
-    """Return messages in the form of a prompt, with times in the time zone `zone`."""
+    """Return messages as a model is shown them: long texts shortened, times in the time zone `zone`."""
     local = ZoneInfo(zone)
     return [
         PromptMessage(
-            message.seq, message.role, message.content, message.sent_at.astimezone(local), message.name
+            message.seq,
+            message.role,
+            shorten_text(message.content, BEGINNING, ENDING),
+            message.sent_at.astimezone(local),
+            message.name,
         )
         for message in messages
     ]
@@ -227,8 +236,16 @@ def build_answered_event(
     return LogEvent(subject, event.encode_body(), _derive_id(window, end))
 
 
-def _is_row_worth_reading(message: SpokenRow) -> bool:
-    return is_worth_reading(message.role, message.content, message.metadata, message.name)
+def _may_be_worth_reading(message: MessageOutline) -> bool:
+    """Return whether a message is worth reading, as far as its beginning shows.
+
+    Letters may follow the beginning of a long message. So may a context of memory: the request for the window
+    leaves such a message out, because it is built from the whole content.
+    """
+    text = message.beginning
+    has_words = not message.is_whole or any(character.isalpha() for character in text)
+    is_excluded = message.is_from_memory or is_from_memory(text, name=message.name)
+    return message.role in _READ_ROLES and has_words and not is_excluded
 
 
 def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> datetime:
@@ -238,7 +255,7 @@ def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> date
     return last + idle if last <= now + idle else now
 
 
-def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
+def _build_ranges(messages: Sequence[MessageOutline], begins: Sequence[int], end: int) -> list[Range]:
     """Return a window from each index in `begins` to the next index; the last window ends before `end`.
 
     The first window always begins with the first message.
@@ -246,7 +263,7 @@ def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         part = messages[begin:following]
-        read = [message for message in part if _is_row_worth_reading(message)]
+        read = [message for message in part if _may_be_worth_reading(message)]
         ranges.append(Range(part[0].seq, part[-1].seq, read))
     return ranges
 

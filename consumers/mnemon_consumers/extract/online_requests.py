@@ -22,7 +22,8 @@ from mnemon_infra.broker.streams.log_writer import retry_store
 from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.erasure.users import drop_erased_windows
-from mnemon_infra.database.windows.contents import find_answered_windows, load_window_messages
+from mnemon_infra.database.messages.message_ranges import check_ranges
+from mnemon_infra.database.windows.answered_windows import find_answered_windows
 from mnemon_infra.database.windows.pending import lock_windows_of_users
 from mnemon_infra.database.windows.window_repository import FailedWindow, mark_answered, requeue_windows
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
@@ -238,10 +239,11 @@ class OnlineRequester:
         await self._projections.await_clears(connection, owners)
         remaining = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
         answers = [each for each in answers if each[0].window in remaining]
-        rows = await load_window_messages([question.window for question, _ in answers])(transaction)
+        ranges = [question.window.messages for question, _ in answers]
+        filled = await check_ranges(ranges)(transaction)
         return [
-            (question if left else replace(question, messages=()), outcome)
-            for (question, outcome), left in zip(answers, rows, strict=True)
+            (question if has_messages else replace(question, messages=()), outcome)
+            for (question, outcome), has_messages in zip(answers, filled, strict=True)
         ]
 
     async def _publish_answers(

@@ -17,7 +17,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.facts.fact_repository import FactRecord, load_facts
 from mnemon_infra.database.facts.undecided_pairs import PairsByLine, load_pair_records
-from mnemon_infra.database.windows.contents import load_window_messages
+from mnemon_infra.database.messages.message_ranges import stream_messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.settings.store import LiveSettings
@@ -28,7 +28,8 @@ class WindowRequest:
     """Request about a window, with the window's current content.
 
     Attributes:
-        messages: its messages that are worth reading and still visible, oldest first; empty after a clear.
+        messages: its messages that are worth reading and still visible, oldest first, as a model is shown
+            them; empty after a clear.
         known: the user's facts that have not expired, most important first.
         pairs: undecided pairs that the request also asks about; `known` has the texts of their facts.
     """
@@ -94,26 +95,31 @@ async def build_window_requests(
             without pairs.
     """
     owners = list(dict.fromkeys(window.owner for window in windows))
-    rows = await load_window_messages(windows)(connection)
+    shown = await _load_prompt_messages(connection, windows, settings)
     found = zip(owners, await load_facts(owners)(connection), strict=True)
     facts = {owner: _list_unexpired_facts(of, now) for owner, of in found}
     asked = []
-    for window, messages in zip(windows, rows, strict=True):
+    for window, messages in zip(windows, shown, strict=True):
         await asyncio.sleep(0)  # let other tasks run, such as a bot's request
         of = settings.get_settings(window.tenant)
-        zone = of.time_stamps.zone
-        worthy = [row for row in messages if is_worth_reading(row.role, row.content, row.metadata, row.name)]
-        asked.append(
-            WindowRequest(
-                window,
-                build_prompt_messages(worthy, zone),
-                _build_prompt_facts(facts[window.owner], zone),
-                of,
-            )
-        )
+        known = _build_prompt_facts(facts[window.owner], of.time_stamps.zone)
+        asked.append(WindowRequest(window, messages, known, of))
     if asked_pairs is None:
         return asked
     return await _add_pairs(connection, asked, facts, asked_pairs)
+
+
+async def _load_prompt_messages(
+    connection: Connection, windows: Sequence[StoredWindow], settings: LiveSettings
+) -> list[list[PromptMessage]]:
+    """Return for each window its messages that are worth reading, as a model is shown them."""
+    shown: list[list[PromptMessage]] = [[] for _ in windows]
+    async for number, rows in stream_messages(connection, [window.messages for window in windows]):
+        await asyncio.sleep(0)
+        worthy = [row for row in rows if is_worth_reading(row.role, row.content, row.metadata, row.name)]
+        zone = settings.get_settings(windows[number].tenant).time_stamps.zone
+        shown[number] += build_prompt_messages(worthy, zone)
+    return shown
 
 
 async def _add_pairs(

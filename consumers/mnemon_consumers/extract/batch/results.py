@@ -18,8 +18,8 @@ from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.facts.undecided_pairs import load_batch_pairs
+from mnemon_infra.database.windows.answered_windows import find_answered_windows
 from mnemon_infra.database.windows.batches import StoredBatch, update_batch
-from mnemon_infra.database.windows.contents import find_answered_windows
 from mnemon_infra.database.windows.window_repository import (
     FailedWindow,
     StoredWindow,

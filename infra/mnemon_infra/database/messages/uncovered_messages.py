@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     cast,
     column,
+    false,
     func,
     literal,
     or_,
@@ -27,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from mnemon_contracts.events.chat import Role
+from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.query_parts import event_order as parts
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
@@ -36,6 +37,10 @@ from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages, windows
 
 CoveredBy = Literal["summaries", "windows"]
+
+BEGINNING: Final = 1000
+"""Maximum number of characters of a message's content that are read. PostgreSQL reads only the beginning of a
+long text, so a scan takes the same time however long the messages are."""
 
 
 class UncoveredQuery(NamedTuple):
@@ -55,17 +60,21 @@ class UncoveredQuery(NamedTuple):
     conversation: str | None = None
 
 
-class SpokenRow(NamedTuple):
-    """A message with all its content; messages sort by log position."""
+class MessageOutline(NamedTuple):
+    """A message with only the beginning of its content; outlines sort by log position.
+
+    Attributes:
+        beginning: the first characters of the content, at most `BEGINNING`.
+        is_whole: whether `beginning` is the whole content.
+        is_from_memory: whether the message is marked as text from memory.
+    """
 
     seq: int
-    event_id: str
     role: Role
-    content: str
+    beginning: str
+    is_whole: bool
     name: str | None
-    task_id: str | None
-    tool_calls: Sequence[Any] | None
-    metadata: dict[str, Any] | None
+    is_from_memory: bool
     sent_at: datetime
 
 
@@ -73,7 +82,7 @@ class UncoveredMessages(NamedTuple):
     """The oldest messages of a conversation that are neither covered nor removed, in log order."""
 
     conversation: str
-    messages: Sequence[SpokenRow]
+    messages: Sequence[MessageOutline]
 
 
 _LOW: Final = make_parameter("low", int)
@@ -180,12 +189,12 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
     )
 
 
-def _select_between(columns: Sequence[str]) -> Select[Any]:
+def _select_between(*columns: ColumnElement[Any]) -> Select[Any]:
     """Select the oldest messages of a conversation, or the oldest on `-`, between two positions."""
     # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (
-        select(*messages.c[tuple(columns)])
+        select(*columns)
         .where(
             is_owned(messages),
             messages.c.role.isnot(None),
@@ -206,8 +215,22 @@ def _select_between(columns: Sequence[str]) -> Select[Any]:
 _SPANS_AFTER_SUMMARIES: Final = Lookup(_select_uncovered_spans("summaries"))
 _SPANS_AFTER_WINDOWS: Final = Lookup(_select_uncovered_spans("windows"))
 _UNCOVERED_SPANS: Final = {"summaries": _SPANS_AFTER_SUMMARIES, "windows": _SPANS_AFTER_WINDOWS}
-_BETWEEN: Final = Lookup(_select_between(SpokenRow._fields))
-_COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(["seq"]).subquery("counted")))
+_BETWEEN: Final = Lookup(
+    _select_between(
+        messages.c.seq,
+        messages.c.role,
+        func.left(messages.c.content, BEGINNING).label("beginning"),
+        (func.char_length(func.left(messages.c.content, BEGINNING + 1)) <= BEGINNING).label("is_whole"),
+        messages.c.name,
+        func.coalesce(messages.c.metadata[FROM_MEMORY] == func.to_jsonb(true()), false()).label(
+            "is_from_memory"
+        ),
+        messages.c.sent_at,
+    )
+)
+_COUNT_BETWEEN: Final = Lookup(
+    select(func.count()).select_from(_select_between(messages.c.seq).subquery("counted"))
+)
 
 
 @query
@@ -221,11 +244,11 @@ async def load_uncovered_messages(
     """
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
-    found_messages: list[dict[str, list[SpokenRow]]] = [{} for _ in queries]
+    found_messages: list[dict[str, list[MessageOutline]]] = [{} for _ in queries]
     for number, conversation, _ in places:
         if rows := next(found):
             said = found_messages[number].setdefault(conversation, [])
-            said += [SpokenRow._make(row) for row in rows]
+            said += [MessageOutline._make(row) for row in rows]
     return [
         [
             UncoveredMessages(conversation, sorted(said)[: request.at_most])

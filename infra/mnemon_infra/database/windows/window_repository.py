@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Statement, make_parameter, query
+from mnemon_infra.database.messages.message_ranges import MessageRange
 from mnemon_infra.database.tables import windows
 
 
@@ -33,6 +34,11 @@ class StoredWindow(NamedTuple):
     @property
     def owner(self) -> Owner:
         return self.tenant, self.user
+
+    @property
+    def messages(self) -> MessageRange:
+        """Return the range of the window's messages."""
+        return MessageRange(self.tenant, self.user, self.conversation, self.from_seq, self.to_seq)
 
 
 class FailedWindow(NamedTuple):

@@ -25,11 +25,11 @@ def shorten_name(name: str | None) -> str | None:
 def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
     """Return the first `beginning` and the last `ending` characters of a text, with `[...]` between them.
 
-    A text that is not longer is returned whole.
+    A text that is not longer is returned whole, and so is one that was shortened before.
     """
     if len(text) <= beginning + ending:
         return text
-    return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
+    return "\n".join([text[:beginning], "[...]", *([text[-ending:]] if ending else [])])
 
 
 def format_time(message: PromptMessage) -> str:

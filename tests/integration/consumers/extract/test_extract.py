@@ -9,7 +9,7 @@ import pytest
 from mnemon_consumers.extract import decide, handler, projection_lag, windowing
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import MessageOutline
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 
 DAY = 86_400.0
@@ -50,7 +50,7 @@ async def test_active_conversation_is_checked_again_later(
     checks: list[datetime] = []
 
     def cut_windows(
-        messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
+        messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, rested: bool = False
     ) -> decide.WindowCut:
         if messages:
             checks.append(now)

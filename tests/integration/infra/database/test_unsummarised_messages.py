@@ -12,8 +12,9 @@ from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Connection, Database, Lookup
 from mnemon_infra.database.messages import uncovered_messages as module
 from mnemon_infra.database.messages.uncovered_messages import (
+    BEGINNING,
     CoveredBy,
-    SpokenRow,
+    MessageOutline,
     UncoveredQuery,
     list_long_conversations,
     load_uncovered_messages,
@@ -97,8 +98,28 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
     )
     first, second = a.messages
     at = datetime(2026, 3, 1, 7, tzinfo=UTC)
-    assert first == SpokenRow(2, "e2", "user", "words 2", "Anna", "t", None, {"from_memory": True}, at)
-    assert second.tool_calls == [call]
+    assert first == MessageOutline(2, "user", "words 2", True, "Anna", True, at)
+    assert (second.seq, second.is_from_memory) == (5, False)
+
+
+async def test_long_messages_are_read_as_far_as_their_beginning(database: Database) -> None:
+    texts = {1: "ж" * BEGINNING, 2: "ж" * BEGINNING + "!", 3: ""}
+    marks = {1: True, 2: "true", 3: None}
+    events = [
+        event(seq, "message", "a", role="user", content=text, metadata={"from_memory": marks[seq]})
+        for seq, text in texts.items()
+    ]
+    await write_rows(database, plan_batch(events).rows)
+
+    ((found,),) = await database.run_query(
+        load_uncovered_messages([UncoveredQuery("acme", "anna", 10, END)], "windows")
+    )
+
+    assert [(each.beginning, each.is_whole, each.is_from_memory) for each in found.messages] == [
+        ("ж" * BEGINNING, True, True),
+        ("ж" * BEGINNING, False, False),
+        ("", True, False),
+    ]
 
 
 async def test_messages_on_the_current_conversation_go_by_its_spans(database: Database) -> None:

@@ -18,7 +18,7 @@ from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.port import ModelAnswer, Usage
 
 AT = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)

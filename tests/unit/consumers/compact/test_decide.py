@@ -16,14 +16,13 @@ from mnemon_consumers.compact.decide import (
 from mnemon_contracts.events.memory import SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 PLACE = ("acme", "anna", "trip")
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def said(*seqs: int) -> list[SpokenRow]:
-    return [SpokenRow(seq, f"e{seq}", "user", "words", None, None, None, None, AT) for seq in seqs]
+def said(*seqs: int) -> list[int]:
+    return list(seqs)
 
 
 def stored(*ranges: tuple[int, int]) -> list[StoredSummary]:

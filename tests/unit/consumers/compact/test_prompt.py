@@ -15,7 +15,7 @@ from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1, TimeStamps
 from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.prompt_text import NAME_BEGINNING
 
 AT = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)

@@ -17,11 +17,12 @@ from mnemon_consumers.extract.decide import (
     cut_windows,
     is_worth_reading,
 )
-from mnemon_consumers.extract.prompt import PROMPT_VERSION
+from mnemon_consumers.extract.prompt import BEGINNING, ENDING, PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, WindowAnsweredV1
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.uncovered_messages import SpokenRow
+from mnemon_infra.database.messages.message_ranges import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import MessageOutline
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
@@ -31,12 +32,16 @@ SETTINGS = Extraction(after_messages=4, window_messages=6)
 WINDOW = StoredWindow("acme", "u.1", "c1", from_seq=10, to_seq=20)
 
 
-def row(seq: int, content: str = "I live in York", *, at: datetime = NOW, **fields: Any) -> SpokenRow:
-    spoken = SpokenRow(seq, f"e{seq}", "user", content, None, None, None, None, at)
-    return spoken._replace(**fields)
+def row(seq: int, beginning: str = "I live in York", *, at: datetime = NOW, **fields: Any) -> MessageOutline:
+    outline = MessageOutline(seq, "user", beginning, True, None, False, at)
+    return outline._replace(**fields)
 
 
-def rows(count: int, at: datetime = NOW) -> list[SpokenRow]:
+def spoken(seq: int, content: str, name: str | None = None) -> SpokenRow:
+    return SpokenRow(seq, f"e{seq}", "user", content, name, None, None, None, NOW)
+
+
+def rows(count: int, at: datetime = NOW) -> list[MessageOutline]:
     return [row(10 * number, at=at) for number in range(1, count + 1)]
 
 
@@ -100,15 +105,15 @@ def test_only_slightly_fast_clocks_are_trusted() -> None:
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[SpokenRow]:
+def conversations(draw: st.DrawFn) -> list[MessageOutline]:
     kinds = draw(st.lists(st.sampled_from(["user", "assistant", "tool", "memory", "blank"]), max_size=60))
     seqs = draw(st.lists(st.integers(1, 10**6), min_size=len(kinds), max_size=len(kinds), unique=True))
     ages = draw(st.lists(st.integers(-200, 200), min_size=len(kinds), max_size=len(kinds)))
     made = []
     for seq, kind, age in zip(sorted(seqs), kinds, ages, strict=True):
         special: dict[str, dict[str, Any]] = {
-            "memory": {"metadata": {"from_memory": True}},
-            "blank": {"content": " "},
+            "memory": {"is_from_memory": True},
+            "blank": {"beginning": " "},
         }
         made.append(row(seq, at=NOW - timedelta(seconds=age))._replace(**special.get(kind, {"role": kind})))
     return made
@@ -116,7 +121,7 @@ def conversations(draw: st.DrawFn) -> list[SpokenRow]:
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30), st.booleans())
 def test_windows_are_adjacent_and_hold_readable_messages(
-    messages: Sequence[SpokenRow], after: int, size: int, rested: bool
+    messages: Sequence[MessageOutline], after: int, size: int, rested: bool
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
     made = cut_windows(messages, NOW, limits, rested=rested)
@@ -129,7 +134,7 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         assert each.messages == [
             message
             for message in inside
-            if is_worth_reading(message.role, message.content, message.metadata, message.name)
+            if is_worth_reading(message.role, message.beginning) and not message.is_from_memory
         ]
         assert len(each.messages) <= size
         covered += [message.seq for message in inside]
@@ -149,7 +154,7 @@ def test_windows_are_adjacent_and_hold_readable_messages(
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30))
 def test_rechecks_at_due_times_read_every_message(
-    messages: Sequence[SpokenRow], after: int, size: int
+    messages: Sequence[MessageOutline], after: int, size: int
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
     now, left, looks = NOW, messages, 0
@@ -161,9 +166,23 @@ def test_rechecks_at_due_times_read_every_message(
 
 
 def test_prompt_uses_the_time_zone_of_the_user() -> None:
-    (message,) = build_prompt_messages([row(7, "Завтра лечу", name="Оля")], "Europe/Moscow")
+    (message,) = build_prompt_messages([spoken(7, "Завтра лечу", "Оля")], "Europe/Moscow")
     assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
     assert f"{message.at:%H:%M %z}" == "21:05 +0300"
+
+
+def test_prompt_holds_no_more_of_a_long_message_than_a_model_is_shown() -> None:
+    (message,) = build_prompt_messages([spoken(7, "a" * 200_000 + "z")], "UTC")
+    assert len(message.text) < BEGINNING + ENDING + 10
+    assert message.text.endswith("az")
+
+
+def test_long_message_without_letters_at_its_beginning_is_read() -> None:
+    long = row(10, "-" * 1000, is_whole=False)
+    assert ranges(cut_windows([long], NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
+    assert ranges(cut_windows([long._replace(is_whole=True)], NOW, SETTINGS, rested=True)) == [(10, 10, 0)]
+    context = long._replace(beginning="<key_facts>\nLives in York\n</key_facts>")
+    assert ranges(cut_windows([context], NOW, SETTINGS, rested=True)) == [(10, 10, 0)]
 
 
 def extracted(*facts: dict[str, Any], repaired: bool = False) -> ParsedAnswer:

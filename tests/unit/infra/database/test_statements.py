@@ -10,15 +10,16 @@ from mnemon_infra.database.erasure import users
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.memory import documents, scan_cursor, summaries, tasks, user_memory
 from mnemon_infra.database.messages import lookup as found
-from mnemon_infra.database.messages import sample, uncovered_messages
+from mnemon_infra.database.messages import message_ranges, sample, uncovered_messages
 from mnemon_infra.database.projections import batch_recovery
-from mnemon_infra.database.windows import batches, contents, pending, window_repository
+from mnemon_infra.database.windows import answered_windows, batches, pending, window_repository
 
 LOOKUPS = [
     value
     for module in (
         *(user_memory, fact_repository, summaries, tasks, documents, found, sample, uncovered_messages),
-        *(window_repository, pending, contents, batches, scan_cursor, batch_recovery, users),
+        message_ranges,
+        *(window_repository, pending, answered_windows, batches, scan_cursor, batch_recovery, users),
     )
     for value in vars(module).values()
     if isinstance(value, Lookup)
