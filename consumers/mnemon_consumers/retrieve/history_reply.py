@@ -23,13 +23,44 @@ class HistoryMessage(msgspec.Struct, omit_defaults=True):
     task_id: str | None = None
 
 
+class MessageTooLong(Exception):
+    """The newest message is longer than a reply may be; `seq` is its log position."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq)
+        self.seq = seq
+
+
 class FastHistory(msgspec.Struct, omit_defaults=True):
     """A reply without an error, as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, not validated."""
 
     seen_seq: int
     conversation: str
     messages: list[HistoryMessage]
+    left_out: int | None = None
 
     def encode_body(self) -> bytes:
         """Return the JSON of the reply."""
         return msgspec.json.encode(self)
+
+    def encode_newest(self, most_bytes: int) -> bytes:
+        """Return the JSON of the reply with the newest messages that fit, and the number of the others.
+
+        Raises:
+            MessageTooLong: the newest message alone does not fit.
+        """
+        body = self.encode_body()
+        if len(body) <= most_bytes:
+            return body
+        empty = FastHistory(self.seen_seq, self.conversation, [], len(self.messages))
+        room = most_bytes - len(empty.encode_body())
+        shown = 0
+        for message in reversed(self.messages):
+            room -= len(msgspec.json.encode(message)) + (1 if shown else 0)  # a comma
+            if room < 0:
+                break
+            shown += 1
+        if not shown:
+            raise MessageTooLong(self.messages[-1].seq)
+        left_out = len(self.messages) - shown
+        return FastHistory(self.seen_seq, self.conversation, self.messages[left_out:], left_out).encode_body()

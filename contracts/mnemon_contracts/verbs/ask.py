@@ -260,6 +260,13 @@ class HistoryReplyV1(Reply):
         description="Messages, oldest first. After an answer that called tools, an entry of the role "
         "`system` names these tools.",
     )
+    left_out: int | None = Field(
+        default=None,
+        ge=1,
+        description="Number of older entries within `limit` that are left out because the reply has no room "
+        "for them: a reply is limited in bytes by `max_payload` of the NATS server. Absent if none are left "
+        "out, and in replies of older versions, which refuse the request instead.",
+    )
 
 
 class ProfileV1(Contract):

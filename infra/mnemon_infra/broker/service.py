@@ -229,7 +229,7 @@ class AskService:
         if len(body) > connection.max_payload:
             problem = (
                 f"the reply has {len(body):,} bytes, and the server accepts {connection.max_payload:,}: "
-                "request fewer items"
+                f"{_suggest_smaller_request(endpoint.request)}"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
             body = _serialize_reply(reply)
@@ -297,6 +297,13 @@ def _add_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[st
         for name in unknown[:_WARNINGS]
     )
     return reply.model_copy(update={"warnings": (*(reply.warnings or ()), *warnings)})
+
+
+def _suggest_smaller_request(request: type[Contract]) -> str:
+    """Return the next step after a request whose reply is too large."""
+    field = next((name for name in ("limit", "budget") if name in request.model_fields), None)
+    smaller = f"send the request with a smaller `{field}`, or " if field else ""
+    return f"{smaller}raise `max_payload` of the NATS server"
 
 
 def _describe_unknown_verb(address: Address) -> str:

@@ -8,7 +8,7 @@ from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, 
 from mnemon.cli.options.target import DataOption
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.display_text import make_printable
+from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import HistoryReplyV1
@@ -48,6 +48,12 @@ def history(
 
 def _show_messages(reply: "HistoryReplyV1") -> None:
     typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
+    if reply.left_out:
+        typer.secho(
+            f"{format_count(reply.left_out, 'older message')} left out: a reply has no room for more. "
+            "`mnemon export jsonl` writes all messages",
+            dim=True,
+        )
     for message in reply.messages:
         speaker = message.name or message.role
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)

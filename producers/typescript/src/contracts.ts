@@ -805,6 +805,10 @@ export interface HistoryReplyV1 {
    * Messages, oldest first. After an answer that called tools, an entry of the role `system` names these tools.
    */
   messages: StoredMessage[];
+  /**
+   * Number of older entries within `limit` that are left out because the reply has no room for them: a reply is limited in bytes by `max_payload` of the NATS server. Absent if none are left out, and in replies of older versions, which refuse the request instead.
+   */
+  left_out?: number;
 }
 /**
  * A stored message, with its log position and event id.

@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.history_reply import FastHistory
+from mnemon_consumers.retrieve.history_reply import FastHistory, MessageTooLong
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver
@@ -14,6 +14,7 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
+from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.memory.user_memory import ConversationView
 
 
@@ -33,7 +34,7 @@ class ConversationVerbs:
         wanted = request.conversation, request.limit, request.min_seq
         cached = self._memory.find_cached_messages(owner, *wanted)
         return (
-            _build_history_body(cached, request.limit)
+            self._build_history_body(cached, request.limit)
             if cached is not None
             else await_reply(self._read_history(owner, *wanted))
         )
@@ -41,14 +42,29 @@ class ConversationVerbs:
     async def _read_history(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> bytes:
-        return _build_history_body(
+        return self._build_history_body(
             await self._memory.load_messages(owner, conversation, limit, min_seq), limit
         )
 
     async def _read_history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
         async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, _, _):
             seen = await memory.load_messages(owner, request.conversation, request.limit, None)
-            return _build_history_body(seen, request.limit)
+            return self._build_history_body(seen, request.limit)
+
+    def _build_history_body(self, seen: PositionedValue[ConversationView], limit: int) -> bytes:
+        """Return the last messages of a conversation, as many as have room, as the body of a reply."""
+        entries = decide.build_history(seen.value.messages, limit)
+        try:
+            return FastHistory(seen.seq, seen.value.conversation, entries).encode_newest(
+                self._log.reply_limit
+            )
+        except MessageTooLong as error:
+            problem = (
+                f"the message at log position {error.seq} is longer than a reply may be, "
+                f"{self._log.reply_limit:,} bytes: export it with `mnemon export jsonl`, or raise "
+                "`max_payload` of the NATS server"
+            )
+            raise Refusal("refused", problem) from error
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = StatusV1.parse(body or b"{}")
@@ -81,10 +97,3 @@ class ConversationVerbs:
             )
 
         return await_reply(read_status())
-
-
-def _build_history_body(seen: PositionedValue[ConversationView], limit: int) -> bytes:
-    """Return the last messages of a conversation as the body of a reply."""
-    return FastHistory(
-        seen.seq, seen.value.conversation, decide.build_history(seen.value.messages, limit)
-    ).encode_body()

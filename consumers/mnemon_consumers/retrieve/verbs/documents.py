@@ -1,6 +1,6 @@
 """`document`: list, add and remove documents, which can be searched."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any
@@ -15,6 +15,7 @@ from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import DocumentInfo, DocumentReplyV1, DocumentV1
 from mnemon_infra.broker.service import Refusal
+from mnemon_infra.database.memory.documents import DocumentEntry
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -47,23 +48,12 @@ class DocumentVerb:
             for entry in seen.value
             if request.collection in (None, entry.collection) and entry.id > (request.after or "")
         ]
-        shown = entries[: request.limit]
-        documents = tuple(
-            DocumentInfo.model_construct(
-                document_id=entry.id,
-                title=entry.title,
-                source=entry.source,
-                collection=entry.collection,
-                origin=entry.origin,
-                digest=entry.digest,
-            )
-            for entry in shown
-        )
+        documents = _build_page(entries[: request.limit], self._log.reply_limit)
         return DocumentReplyV1.model_construct(
             seen_seq=seen.seq,
             documents=documents,
             document_id=document_id,
-            next=shown[-1].id if shown and len(shown) < len(entries) else None,
+            next=documents[-1].document_id if documents and len(documents) < len(entries) else None,
         )
 
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
@@ -101,3 +91,23 @@ class DocumentVerb:
             )
         position = await self._log.publish_event(address, DocumentRemovedV1(document_id=request.document_id))
         return await self._list_documents(address, request, position, request.document_id)
+
+
+def _build_page(entries: Sequence[DocumentEntry], most_bytes: int) -> tuple[DocumentInfo, ...]:
+    """Return the first documents, as many as a reply has room for, and at least one."""
+    page: list[DocumentInfo] = []
+    room = most_bytes
+    for entry in entries:
+        shown = DocumentInfo.model_construct(
+            document_id=entry.id,
+            title=entry.title,
+            source=entry.source,
+            collection=entry.collection,
+            origin=entry.origin,
+            digest=entry.digest,
+        )
+        room -= len(shown.serialize()) + 1  # a comma
+        if page and room < 0:
+            break
+        page.append(shown)
+    return tuple(page)

@@ -22,6 +22,9 @@ Clients wait 3 s for a reply, so they receive the error about an unconfirmed eve
 may repeat the request.
 """
 
+REPLY_HEADROOM: Final = 16 * 1024
+"""Bytes of a reply that its headers, and warnings about unknown fields of the request, may take."""
+
 Listing = TypeVar("Listing")
 
 _CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
@@ -32,6 +35,11 @@ class UserLog:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+
+    @property
+    def reply_limit(self) -> int:
+        """Maximum bytes of a reply without its headers and warnings."""
+        return self._broker.connection.max_payload - REPLY_HEADROOM
 
     @property
     def listing_limit(self) -> int:

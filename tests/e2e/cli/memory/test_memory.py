@@ -36,6 +36,23 @@ async def test_history_shows_published_messages(shared: Up) -> None:
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")
 
 
+async def test_history_tells_how_many_long_messages_have_no_room(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    for number in range(10):
+        body = json.dumps({"role": "user", "content": f"{number} {'word ' * 180_000}"}).encode()
+        said = await connection.request("chat.long.u1.-.message.v1", body, timeout=60)
+    await persisted(connection, json.loads(said.data)["seq"])
+    await connection.close()
+
+    shown = await mnemon("history", "--user", "u1", "--tenant", "long", "--data", shared.data)
+
+    assert (shown.code, shown.err) == (0, "")
+    assert "1 older message left out: a reply has no room for more" in shown.out
+    assert "1 word" in shown.out
+    assert "0 word" not in shown.out
+
+
 async def test_an_export_of_a_user_without_memory_writes_no_file(shared: Up, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     of = ("--tenant", "shown", "--user", "nobody", "-o", out, "--data", shared.data)

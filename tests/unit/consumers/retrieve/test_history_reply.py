@@ -3,10 +3,11 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.history_reply import FastHistory, HistoryMessage
+from mnemon_consumers.retrieve.history_reply import FastHistory, HistoryMessage, MessageTooLong
 from mnemon_contracts.verbs.ask import HistoryReplyV1
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -24,8 +25,31 @@ _MESSAGES = st.builds(
 )
 
 
-@given(st.builds(FastHistory, seen_seq=_SEQ, conversation=_ID, messages=st.lists(_MESSAGES, max_size=3)))
+@given(
+    st.builds(
+        FastHistory,
+        seen_seq=_SEQ,
+        conversation=_ID,
+        messages=st.lists(_MESSAGES, max_size=3),
+        left_out=st.none() | st.integers(1, 1000),
+    )
+)
 def test_fast_history_reply_equals_the_contract(fast: FastHistory) -> None:
     body = fast.encode_body()
     read = HistoryReplyV1.parse(body)
     assert json.loads(read.encode_body()) == json.loads(body)
+
+
+@given(st.lists(_MESSAGES, min_size=1, max_size=6), st.integers(0, 6))
+def test_reply_has_as_many_of_the_newest_messages_as_fit(
+    messages: list[HistoryMessage], fitting: int
+) -> None:
+    whole = FastHistory(7, "c", messages)
+    left_out = max(0, len(messages) - fitting)
+    expected = FastHistory(7, "c", messages[left_out:], left_out or None)
+    most_bytes = len(expected.encode_body())
+    if fitting:
+        assert whole.encode_newest(most_bytes) == expected.encode_body()
+    else:
+        with pytest.raises(MessageTooLong):
+            whole.encode_newest(most_bytes)

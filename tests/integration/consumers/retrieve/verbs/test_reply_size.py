@@ -1,13 +1,60 @@
-"""Tasks and user data that a reply has no room for are refused before they are stored."""
+"""Replies within the server's limit: `history` leaves out messages, and stores refuse what has no room."""
+
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
 
+from mnemon_consumers.retrieve.verbs import user_log
 from tests.support.stock_client import Stock
 
 pytestmark = pytest.mark.usefixtures("mnemon")
 
 LARGE = "word " * 180_000  # 900 KB
+
+
+async def test_history_returns_the_newest_messages_that_a_reply_has_room_for(
+    stock: Stock, connection: Client
+) -> None:
+    fitting = connection.max_payload // len(LARGE)
+    seqs = [await stock.say(f"{number} {LARGE}") for number in range(fitting + 2)]
+
+    reply = await stock.ask("history", min_seq=seqs[-1])
+
+    assert "error" not in reply
+    assert [message["seq"] for message in reply["messages"]] == seqs[-fitting:]
+    assert reply["left_out"] == 2
+    few = await stock.ask("history", limit=fitting, min_seq=seqs[-1])
+    assert len(few["messages"]) == fitting
+    assert "left_out" not in few
+    unknown_fields: dict[str, Any] = {f"{number}" * 64: 1 for number in range(10)}
+    unknown = await stock.ask("history", min_seq=seqs[-1], **unknown_fields)
+    assert (len(unknown["messages"]), len(unknown["warnings"])) == (fitting, 10)
+
+
+async def test_message_that_no_reply_has_room_for_is_an_error_with_the_next_step(
+    stock: Stock, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_log, "REPLY_HEADROOM", connection.max_payload - len(LARGE))
+    await stock.say("short")
+    seq = await stock.say(LARGE)
+    reply = await stock.ask("history", min_seq=seq)
+    assert reply["error"]["code"] == "refused"
+    assert f"message at log position {seq}" in reply["error"]["message"]
+    assert "mnemon export jsonl" in reply["error"]["message"]
+
+
+async def test_page_of_documents_has_as_many_as_a_reply_has_room_for(
+    stock: Stock, connection: Client
+) -> None:
+    fitting = connection.max_payload // len(LARGE)
+    for number in range(fitting + 2):
+        wanted = {"action": "add", "document_id": f"d{number:02}", "title": LARGE, "text": "Tea"}
+        added = await stock.ask("document", **wanted)
+    assert (len(added["documents"]), added["document_id"]) == (fitting, f"d{fitting + 1:02}")
+    rest = await stock.ask("document", after=added["next"])
+    assert [each["document_id"] for each in rest["documents"]] == [f"d{fitting:02}", f"d{fitting + 1:02}"]
+    assert "next" not in rest
 
 
 async def test_user_data_that_no_reply_has_room_for_are_refused(stock: Stock, connection: Client) -> None:
