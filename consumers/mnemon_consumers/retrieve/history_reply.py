@@ -52,7 +52,8 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
         body = self.encode_body()
         if len(body) <= most_bytes:
             return body
-        empty = FastHistory(self.seen_seq, self.conversation, [], len(self.messages))
+        unread = self.left_out or 0
+        empty = FastHistory(self.seen_seq, self.conversation, [], len(self.messages) + unread)
         room = most_bytes - len(empty.encode_body())
         shown = 0
         for message in reversed(self.messages):
@@ -62,5 +63,6 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
             shown += 1
         if not shown:
             raise MessageTooLong(self.messages[-1].seq)
-        left_out = len(self.messages) - shown
-        return FastHistory(self.seen_seq, self.conversation, self.messages[left_out:], left_out).encode_body()
+        newest = self.messages[len(self.messages) - shown :]
+        left_out = len(self.messages) - shown + unread
+        return FastHistory(self.seen_seq, self.conversation, newest, left_out).encode_body()

@@ -61,7 +61,8 @@ def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
 
 def has_all_unsummarised(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
     """Return whether all messages after the newest summary were read."""
-    return view.complete or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
+    is_whole = view.complete and not view.left_out
+    return is_whole or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
 
 
 class CountedMessages(NamedTuple):

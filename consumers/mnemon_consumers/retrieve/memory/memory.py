@@ -81,7 +81,7 @@ class Memory:
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return at least the `limit` newest messages, or all if there are fewer.
+        """Return at least the `limit` newest messages, or all if there are fewer, besides those left out.
 
         Return None if the cache lacks some of them, or reflects a log position before `min_seq`.
         """
@@ -89,7 +89,8 @@ class Memory:
         seen = _select_current(measured.view if measured else None, min_seq)
         if seen is None:
             return None
-        return seen if seen.value.complete or len(seen.value.messages) >= limit else None
+        view = seen.value
+        return seen if view.complete or len(view.messages) + view.left_out >= limit else None
 
     def find_cached_profile(
         self, owner: Owner, min_seq: int | None
@@ -117,6 +118,8 @@ class Memory:
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView]:
         """Return at least the `limit` newest messages of a conversation, or all if there are fewer.
+
+        Old messages are left out if the newer ones are very long, see `VIEW_BYTES`.
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.

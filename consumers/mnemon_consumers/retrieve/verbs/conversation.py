@@ -55,9 +55,9 @@ class ConversationVerbs:
         """Return the last messages of a conversation, as many as have room, as the body of a reply."""
         entries = decide.build_history(seen.value.messages, limit)
         try:
-            return FastHistory(seen.seq, seen.value.conversation, entries).encode_newest(
-                self._log.reply_limit
-            )
+            left_out = min(seen.value.left_out, limit - len(entries)) or None
+            reply = FastHistory(seen.seq, seen.value.conversation, entries, left_out)
+            return reply.encode_newest(self._log.reply_limit)
         except MessageTooLong as error:
             problem = (
                 f"the message at log position {error.seq} is longer than a reply may be, "

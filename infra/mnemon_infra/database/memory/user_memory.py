@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import CTE, ColumnElement, Select, and_, func, select, true, union_all
+from sqlalchemy import CTE, ColumnElement, Select, and_, case, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from mnemon_contracts.events.chat import Role
@@ -20,6 +20,11 @@ _AT_MOST = make_parameter("at_most", int)
 
 BEGINNING = 1000
 """Maximum number of characters of a tool's result that are read: enough to show its topic."""
+
+
+VIEW_BYTES = 16 * 1024 * 1024
+"""Number of bytes of content after which no older messages are read: more than a reply has room for, and than
+a context shows."""
 
 
 class NewestMessagesQuery(NamedTuple):
@@ -63,12 +68,15 @@ class ConversationView:
     Attributes:
         conversation: id of the conversation, which may have no messages.
         messages: the messages, at most as many as requested.
-        complete: True if no older messages exist.
+        complete: True if no older messages exist, besides those that are left out.
+        left_out: number of older requested messages that are not read, because the newer ones have
+            `VIEW_BYTES` of content.
     """
 
     conversation: str
     messages: Sequence[StoredRow]
     complete: bool
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,15 @@ def _select_newest_messages() -> Select[Any]:
     )
     both = union_all(*scans)
     newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
-    fields = (newest.c[name] for name in StoredRow._fields)
+    newer_bytes = func.sum(func.octet_length(newest.c.content)).over(
+        order_by=newest.c.seq.desc(), rows=(None, -1)
+    )
+    # PostgreSQL knows the length of a long content without reading it, and reads only what is returned.
+    is_read = func.coalesce(newer_bytes, 0) < VIEW_BYTES
+    fields = (
+        case((is_read, newest.c[name])).label(name) if name in ("content", "tool_calls") else newest.c[name]
+        for name in StoredRow._fields
+    )
     return select(conversation, *fields).select_from(
         chosen.join(covered, true()).join(watermark, true()).outerjoin(newest, true())
     )
@@ -233,5 +249,7 @@ async def load_user_counts(connection: Connection, owners: Sequence[Owner]) -> l
 
 
 def _make_view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
-    messages = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)
-    return ConversationView(rows[0][0], messages[-limit:], complete=len(messages) <= limit)
+    requested = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)[-limit:]
+    messages = [message for message in requested if message.content is not None]
+    is_complete = sum(row[1] is not None for row in rows) <= limit
+    return ConversationView(rows[0][0], messages, is_complete, len(requested) - len(messages))

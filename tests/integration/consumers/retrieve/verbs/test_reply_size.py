@@ -32,6 +32,14 @@ async def test_history_returns_the_newest_messages_that_a_reply_has_room_for(
     assert (len(unknown["messages"]), len(unknown["warnings"])) == (fitting, 10)
 
 
+async def test_history_counts_messages_that_are_not_read(stock: Stock) -> None:
+    seqs = [await stock.say(f"{number} {LARGE}") for number in range(24)]
+    for limit in (22, 24, 90):
+        reply = await stock.ask("history", limit=limit, min_seq=seqs[-1])
+        assert len(reply["messages"]) + reply["left_out"] == min(limit, len(seqs))
+        assert reply["messages"][-1]["seq"] == seqs[-1]
+
+
 async def test_message_that_no_reply_has_room_for_is_an_error_with_the_next_step(
     stock: Stock, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
