@@ -1,4 +1,4 @@
-"""Qualifications of a statement, such as "almost" and "if": a fact that has one says less without it."""
+"""Qualifications, such as "almost" and "if": a fact with one says less than its other words do."""
 
 from itertools import pairwise
 from typing import Final
@@ -15,12 +15,14 @@ _FREQUENCIES: Final = ("always", "often", "sometimes")
 def find_other_qualification(alignment: Alignment) -> str | None:
     """Return why two facts with matching words do not say the same, or None if their qualifications match."""
     old, new = alignment.statements
+    if old.raw == new.raw:
+        return None
     if says_almost(old) != says_almost(new):
         return "only one of the facts says that something almost happened"
     if _is_hypothetical(old) != _is_hypothetical(new):
         return "only one of the facts is about an imagined case"
     if _has_other_condition(alignment):
-        return "only one of the facts has that condition"
+        return "only one of the facts has the condition"
     frequencies = _list_frequencies(old), _list_frequencies(new)
     if all(frequencies) and frequencies[0].isdisjoint(frequencies[1]):
         return "the facts tell different frequencies"
@@ -52,18 +54,30 @@ def _is_amount_word(word: str) -> bool:
 
 def _is_hypothetical(statement: ParsedFact) -> bool:
     """Return whether a fact imagines something; "would like to" and «хотел бы» tell a wish."""
-    grammar = load_lexicon().grammar
-    is_wish = statement.is_planned or not grammar["preferring"].isdisjoint(statement.raw)
-    return not is_wish and _has_word_of(statement, "hypothetical")
+    return _has_word_of(statement, "hypothetical") and not _has_word_of(statement, "wishing")
 
 
 def _has_other_condition(alignment: Alignment) -> bool:
-    """Return whether a condition in one fact, such as "if it rains", has no word of the other fact."""
+    """Return whether a condition in one fact, such as "if it rains", has no word of the other fact.
+
+    A newer fact that ends or denies the whole also ends what the older fact says on a condition.
+    """
+    old, new = alignment.statements
+    ends_old = (new.is_ended or new.is_quit or new.is_negated) and not old.is_negated
     return any(
-        all(pair[side].place not in condition for pair in alignment.pairs)
+        not _is_shared(condition, alignment, side)
         for side, statement in enumerate(alignment.statements)
+        if not (ends_old and side == 0)
         for condition in _list_conditions(statement)
     )
+
+
+def _is_shared(condition: range, alignment: Alignment, side: int) -> bool:
+    """Return whether the other fact has a word of a condition; without content words, all of its words."""
+    statement, other = alignment.statements[side], alignment.statements[1 - side]
+    if any(term.place in condition for term in statement.terms):
+        return any(pair[side].place in condition for pair in alignment.pairs)
+    return all(statement.raw[at] in other.raw for at in condition)
 
 
 def _list_conditions(statement: ParsedFact) -> list[range]:

@@ -741,6 +741,7 @@ QUALIFIED = (
     ("Moved to Spain", "Would move to Spain if he won the lottery"),
     ("Takes the bus", "Takes the bus when it rains"),
     ("Wakes up at 5", "Wakes up at 8 if the children sleep"),
+    ("Moved to Spain", "Would move to Spain"),
     ("Always wears a hat", "Sometimes wears a hat"),
     ("Переехал в Тверь", "Чуть не переехал в Тверь"),
     ("Сломал руку", "Едва не сломал руку"),
@@ -878,6 +879,19 @@ def test_word_that_qualifies_no_statement_keeps_no_fact(old: str, new: str) -> N
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation in (FactRelation.UPDATE, FactRelation.SAME), verdict.evidence
+
+
+@pytest.mark.parametrize("text", [new for _, new in QUALIFIED] + ["Drinks wine when he can"])
+def test_qualified_fact_said_again_is_the_same(text: str) -> None:
+    assert relate_facts(text, text, SIMILARITY).relation is FactRelation.SAME
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Takes the bus when it rains", "No longer takes the bus"), ("Drinks coffee if tired", "Quit coffee")],
+)
+def test_end_of_the_whole_ends_what_was_said_on_a_condition(old: str, new: str) -> None:
+    assert relate_facts(old, new, SIMILARITY).relation is FactRelation.UPDATE
 
 
 @pytest.mark.parametrize(("old", "new"), [*SEVERAL_STATEMENTS, *ONE_DATE])
