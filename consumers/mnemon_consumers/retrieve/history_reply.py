@@ -61,8 +61,10 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
             if room < 0:
                 break
             shown += 1
-        if not shown:
+        cut = len(self.messages) - shown
+        if shown and cut and self.messages[cut - 1].seq == self.messages[cut].seq:
+            cut += 1  # the entry that names a message's tools is left out with the message
+        if cut == len(self.messages):
             raise MessageTooLong(self.messages[-1].seq)
-        newest = self.messages[len(self.messages) - shown :]
-        left_out = len(self.messages) - shown + unread
-        return FastHistory(self.seen_seq, self.conversation, newest, left_out).encode_body()
+        newest = self.messages[cut:]
+        return FastHistory(self.seen_seq, self.conversation, newest, cut + unread).encode_body()

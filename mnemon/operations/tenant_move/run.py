@@ -465,12 +465,12 @@ class TenantMove:
         residence = self._source.residence
         assert residence is not None
         forwarded, since = 0, residence.copied
-        last_pass = time.monotonic() + FORWARD_SECONDS
+        end = time.monotonic() + FORWARD_SECONDS
         while await read_last_position(self._source.connection, build_owner_filter(self._tenant)) > since:
             since = await self._source.read_end()
             await raise_last_position(self._target.connection, since, lambda *_: None)
             forwarded += await copy.copy_events(since, self._report_copied, self._is_withheld)
-            if time.monotonic() > last_pass:
+            if time.monotonic() > end:
                 break
         if since != residence.copied:
             withheld = *residence.withheld, *await self._list_withheld(copy, residence.copied, since)

@@ -14,7 +14,8 @@ def is_about_another_thing(alignment: Alignment) -> bool:
 
     For example, "second" does in "Has a second rabbit" beside "Has a rabbit". If only one of the facts tells
     an end, so do "old" in "Sold the old piano" beside "Owns a piano", and the indefinite article in "Had a
-    cat that died" beside "Has a cat", unless both facts say more of it: "a cat from York".
+    cat that died" beside "Has a cat", unless both facts have a further word in common after the noun: "a
+    cat from York".
     """
     old, new = alignment.statements
     things = [(a, b) for a, b in alignment.pairs if _may_be_thing(a) and _may_be_thing(b)]
@@ -63,7 +64,7 @@ def _are_counted_apart(old: AbstractSet[str], new: AbstractSet[str]) -> bool:
 
 
 def _has_other_age(ended: AbstractSet[str], current: AbstractSet[str]) -> bool:
-    """Return whether a thing that is gone has a word such as "old" that the other thing lacks."""
+    """Return whether the thing of the ended fact has a word such as "old" that the other thing lacks."""
     return bool((ended & load_lexicon().grammar["ages"]) - current)
 
 

@@ -161,7 +161,10 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
 
 
 def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
-    """Return the event with the outcome `gone`, for a window whose messages were removed."""
+    """Return the event with the outcome `gone`.
+
+    It is for a window whose messages were removed, or of which none is worth reading as a whole.
+    """
     return build_answered_event(window, "gone", batch_id=batch_id)
 
 

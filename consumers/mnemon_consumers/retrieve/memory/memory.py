@@ -81,7 +81,7 @@ class Memory:
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return at least the `limit` newest messages, or all if there are fewer, besides those left out.
+        """Return at least the `limit` newest messages, or all if there are fewer; `left_out` counts too.
 
         Return None if the cache lacks some of them, or reflects a log position before `min_seq`.
         """

@@ -23,8 +23,10 @@ BEGINNING = 1000
 
 
 VIEW_BYTES = 16 * 1024 * 1024
-"""Number of bytes of content after which no older messages are read: more than a reply has room for, and than
-a context shows."""
+"""Bytes of the newest messages after which no older message is read: more than a context shows, and more than
+a reply has room for, unless `max_payload` of the NATS server is larger. Tool calls count with their stored
+size.
+"""
 
 
 class NewestMessagesQuery(NamedTuple):
@@ -69,8 +71,8 @@ class ConversationView:
         conversation: id of the conversation, which may have no messages.
         messages: the messages, at most as many as requested.
         complete: True if no older messages exist, besides those that are left out.
-        left_out: number of older requested messages that are not read, because the newer ones have
-            `VIEW_BYTES` of content.
+        left_out: number of older requested messages that are not read, because the newer ones reach
+            `VIEW_BYTES`.
     """
 
     conversation: str
@@ -128,7 +130,8 @@ def _select_newest_messages() -> Select[Any]:
     )
     both = union_all(*scans)
     newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
-    newer_bytes = func.sum(func.octet_length(newest.c.content)).over(
+    calls_bytes = func.coalesce(func.pg_column_size(newest.c.tool_calls), 0)
+    newer_bytes = func.sum(func.octet_length(newest.c.content) + calls_bytes).over(
         order_by=newest.c.seq.desc(), rows=(None, -1)
     )
     # PostgreSQL knows the length of a long content without reading it, and reads only what is returned.

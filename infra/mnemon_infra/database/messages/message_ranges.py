@@ -94,11 +94,12 @@ async def stream_messages(
 ) -> AsyncIterator[tuple[int, list[SpokenRow]]]:
     """Yield the visible messages of each range, oldest first, while they are loaded page by page.
 
-    A caller that keeps only a part of each message never holds more than `PAGE_BYTES` of content.
+    A caller that keeps only a part of each message holds one page at a time: at most `PAGE_BYTES`, or one
+    longer message. `tool_calls` and `metadata` count with their stored, compressed size.
 
     Yields:
-        The number of a range, and some of its messages. A range may come several times, in the order of its
-        messages, or not at all if it has none.
+        The index of a range, and the next of its messages. A long range is yielded in several parts; a range
+        without messages is not yielded.
     """
     sizes = await _SIZES.fetch_each(connection, [_bind_range(each) for each in ranges])
     for page in _split_pages(ranges, sizes):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve.history_reply import FastHistory, HistoryMessage, MessageTooLong
+from mnemon_contracts.events.chat import Role
 from mnemon_contracts.verbs.ask import HistoryReplyV1
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -40,7 +41,7 @@ def test_fast_history_reply_equals_the_contract(fast: FastHistory) -> None:
     assert json.loads(read.encode_body()) == json.loads(body)
 
 
-@given(st.lists(_MESSAGES, min_size=1, max_size=6), st.integers(0, 6))
+@given(st.lists(_MESSAGES, min_size=1, max_size=6, unique_by=lambda each: each.seq), st.integers(0, 6))
 def test_reply_has_as_many_of_the_newest_messages_as_fit(
     messages: list[HistoryMessage], fitting: int
 ) -> None:
@@ -53,3 +54,15 @@ def test_reply_has_as_many_of_the_newest_messages_as_fit(
     else:
         with pytest.raises(MessageTooLong):
             whole.encode_newest(most_bytes)
+
+
+def test_entry_that_names_tools_is_left_out_with_its_message() -> None:
+    def entry(seq: int, role: Role, content: str) -> HistoryMessage:
+        return HistoryMessage(role, content, seq, "id", datetime(2026, 1, 1, tzinfo=UTC))
+
+    long = [entry(1, "assistant", "x" * 1000), entry(1, "system", "Tools used: search")]
+    newer = entry(2, "user", "thanks")
+    expected = FastHistory(7, "c", [newer], 2).encode_body()
+    assert FastHistory(7, "c", [*long, newer]).encode_newest(1000) == expected
+    with pytest.raises(MessageTooLong):
+        FastHistory(7, "c", long).encode_newest(1000)
