@@ -239,7 +239,7 @@ class OnlineRequester:
         await self._projections.await_clears(connection, owners)
         remaining = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
         answers = [each for each in answers if each[0].window in remaining]
-        ranges = [question.window.messages for question, _ in answers]
+        ranges = [question.window.message_range for question, _ in answers]
         filled = await check_ranges(ranges)(transaction)
         return [
             (question if has_messages else replace(question, messages=()), outcome)

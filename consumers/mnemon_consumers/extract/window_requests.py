@@ -114,7 +114,7 @@ async def _load_prompt_messages(
 ) -> list[list[PromptMessage]]:
     """Return for each window its messages that are worth reading, as a model is shown them."""
     shown: list[list[PromptMessage]] = [[] for _ in windows]
-    async for number, rows in stream_messages(connection, [window.messages for window in windows]):
+    async for number, rows in stream_messages(connection, [window.message_range for window in windows]):
         await asyncio.sleep(0)
         worthy = [row for row in rows if is_worth_reading(row.role, row.content, row.metadata, row.name)]
         zone = settings.get_settings(windows[number].tenant).time_stamps.zone

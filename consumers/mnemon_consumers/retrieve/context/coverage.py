@@ -61,8 +61,7 @@ def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
 
 def has_all_unsummarised(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
     """Return whether all messages after the newest summary were read."""
-    is_whole = view.complete and not view.left_out
-    return is_whole or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
+    return view.is_whole or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
 
 
 class CountedMessages(NamedTuple):

@@ -189,7 +189,7 @@ class CountCache:
 
         Return None if no cached counts fit the view and the edges, see `CountedMessages.is_usable`.
         """
-        if view.complete and not view.left_out:
+        if view.is_whole:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))
         return counted if counted and counted.is_usable(view, edges) else None

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
+from mnemon_infra.database.messages.message_ranges import measure_message
 from mnemon_infra.database.query_parts import event_order as parts
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages, profile_sets
@@ -80,6 +81,11 @@ class ConversationView:
     complete: bool
     left_out: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the view has all messages of the conversation."""
+        return self.complete and not self.left_out
+
 
 @dataclass(frozen=True, slots=True)
 class UserCounts:
@@ -130,8 +136,7 @@ def _select_newest_messages() -> Select[Any]:
     )
     both = union_all(*scans)
     newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
-    calls_bytes = func.coalesce(func.pg_column_size(newest.c.tool_calls), 0)
-    newer_bytes = func.sum(func.octet_length(newest.c.content) + calls_bytes).over(
+    newer_bytes = func.sum(measure_message(newest, "tool_calls")).over(
         order_by=newest.c.seq.desc(), rows=(None, -1)
     )
     # PostgreSQL knows the length of a long content without reading it, and reads only what is returned.
@@ -252,7 +257,7 @@ async def load_user_counts(connection: Connection, owners: Sequence[Owner]) -> l
 
 
 def _make_view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
-    requested = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)[-limit:]
+    found = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)
+    requested = found[-limit:]
     messages = [message for message in requested if message.content is not None]
-    is_complete = sum(row[1] is not None for row in rows) <= limit
-    return ConversationView(rows[0][0], messages, is_complete, len(requested) - len(messages))
+    return ConversationView(rows[0][0], messages, len(found) <= limit, len(requested) - len(messages))

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, select, true, union_all
+from sqlalchemy import ColumnElement, FromClause, Select, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_contracts.events.chat import Role
@@ -79,13 +79,16 @@ def _select_range(*columns: ColumnElement[Any]) -> Select[Any]:
     )
 
 
-def _measure_message() -> ColumnElement[int]:
-    """Return the bytes of a message; PostgreSQL knows them without reading a long content."""
-    extra = (func.coalesce(func.pg_column_size(messages.c[name]), 0) for name in ("tool_calls", "metadata"))
-    return sum(extra, func.coalesce(func.octet_length(messages.c.content), 0)).label("bytes")
+def measure_message(row: FromClause, *objects: str) -> ColumnElement[int]:
+    """Return the bytes of a message's content and, as stored, of columns with JSON.
+
+    PostgreSQL knows them without reading a long content.
+    """
+    stored = (func.coalesce(func.pg_column_size(row.c[name]), 0) for name in objects)
+    return sum(stored, func.coalesce(func.octet_length(row.c.content), 0)).label("bytes")
 
 
-_SIZES: Final = Lookup(_select_range(messages.c.seq, _measure_message()))
+_SIZES: Final = Lookup(_select_range(messages.c.seq, measure_message(messages, "tool_calls", "metadata")))
 _SPOKEN: Final = Lookup(_select_range(*messages.c[SpokenRow._fields]))
 
 

@@ -36,8 +36,8 @@ class StoredWindow(NamedTuple):
         return self.tenant, self.user
 
     @property
-    def messages(self) -> MessageRange:
-        """Return the range of the window's messages."""
+    def message_range(self) -> MessageRange:
+        """Return the range of log positions of the window's messages."""
         return MessageRange(self.tenant, self.user, self.conversation, self.from_seq, self.to_seq)
 
 
