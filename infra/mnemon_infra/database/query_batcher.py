@@ -20,6 +20,15 @@ LookupKey = TypeVar("LookupKey")
 LookupResult = TypeVar("LookupResult")
 
 
+async def wait_until_lookups_are_sent() -> None:
+    """Let tasks that start lookups now send them, so that the database answers while the caller computes.
+
+    A lookup starts its round trip in one turn of the event loop, and sends it in the next.
+    """
+    for _ in range(2):
+        await asyncio.sleep(0)
+
+
 class QueryBatcher(Generic[LookupKey, LookupResult]):
     """Batcher of lookups of one kind.
 

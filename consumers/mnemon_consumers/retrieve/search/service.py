@@ -56,6 +56,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, PeriodLookup, VisibleMessage
+from mnemon_infra.database.query_batcher import wait_until_lookups_are_sent
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable, Sparse
 from mnemon_infra.models.wordllama import find_wordllama
@@ -142,6 +143,26 @@ class SearchResult:
     seq: int
 
 
+class EmbeddedQuery(NamedTuple):
+    """A query of a user, and its vector.
+
+    Attributes:
+        owner: the user whose memory is searched.
+        intent: the query, with the messages before it.
+        meaning: the vector; None if the search uses words only.
+        degraded: `embedding` if the query could not be embedded.
+        statistics: statistics of the tenant's words.
+        now: the current time, in the time zone of the tenant.
+    """
+
+    owner: Owner
+    intent: QueryIntent
+    meaning: Dense | None
+    degraded: tuple[str, ...]
+    statistics: WordStatistics
+    now: datetime
+
+
 class MemorySearch(NamedTuple):
     """A request to search one user's memory. `meaning` is None if the search uses words only."""
 
@@ -196,26 +217,39 @@ class Search:
         self._frequent_names.clear()
         self._statistics.expire_counts()
 
-    async def find_hits(
-        self,
-        owner: Owner,
-        query: str,
-        scopes: Sequence[SearchScope],
-        limit: int,
-        threshold: float | None,
-        settings: Retrieval,
-        now: datetime,
-        min_seq: int | None = None,
-        documents: Mapping[str, str] | None = None,
-        window: RecentWindow = NO_WINDOW,
-        until: float | None = None,
-        preceding: Sequence[str] = (),
-    ) -> SearchResult:
-        """Return items that are relevant to a query.
+    async def embed_query(
+        self, owner: Owner, query: str, now: datetime, preceding: Sequence[str] = ()
+    ) -> EmbeddedQuery:
+        """Return a query with its vector, or without one if the embedding model fails.
 
         Args:
             owner: the user whose memory is searched.
             query: a sentence, a question or some words.
+            now: facts that expire at or before this moment count as expired, and "yesterday" in the query is
+                the day before, in the time zone of this moment.
+            preceding: the messages before the query, oldest first; a query that stands alone ignores them.
+        """
+        intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
+        statistics = self._statistics.get_statistics(owner[0])
+        meaning, degraded = await self._embed_intent(intent, statistics.tokens)
+        return EmbeddedQuery(owner, intent, meaning, degraded, statistics, now)
+
+    async def find_hits(
+        self,
+        query: EmbeddedQuery,
+        scopes: Sequence[SearchScope],
+        limit: int,
+        threshold: float | None,
+        settings: Retrieval,
+        min_seq: int | None = None,
+        documents: Mapping[str, str] | None = None,
+        window: RecentWindow = NO_WINDOW,
+        until: float | None = None,
+    ) -> SearchResult:
+        """Return items that are relevant to a query.
+
+        Args:
+            query: the query.
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes hits of messages that probably do not answer the
@@ -223,28 +257,23 @@ class Search:
                 embedding model are always excluded. Neighbours of other messages, and facts linked by a name,
                 may be hits without either.
             settings: settings of the tenant.
-            now: facts that expire at or before this moment count as expired, and "yesterday" in the query is
-                the day before, in the time zone of this moment.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
-            preceding: the messages before the query, oldest first; a query that stands alone ignores them.
         """
-        intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
-        statistics = self._statistics.get_statistics(owner[0])
-        meaning, degraded = await self._embed_query(intent, statistics.tokens)
+        owner, intent = query.owner, query.intent
         parts = resolve_parts(scopes)
         reranker = self._reranker if settings.reranker else None
         pool = max(limit, settings.reranker_candidates) if reranker else limit
         question = MemorySearch(
             owner,
             intent,
-            meaning,
-            statistics,
+            query.meaning,
+            query.statistics,
             pool,
             settings,
-            now,
+            query.now,
             min_seq,
             choose_breadth(pool),
             documents or {},
@@ -254,8 +283,9 @@ class Search:
         # Messages first: the others compute while PostgreSQL looks up messages.
         searched = sorted(parts, key=lambda scope: scope != "messages")
         answers = await asyncio.gather(
-            *(self._scopes[scope](question) for scope in searched), return_exceptions=True
+            *(self._search_scope(scope, question) for scope in searched), return_exceptions=True
         )
+        degraded = [*query.degraded]
         hits: list[RankedHit] = []
         candidates: list[RankedHit] = []
         seqs: list[int] = []
@@ -286,11 +316,16 @@ class Search:
             hits = [_add_part(hit, "preceding", intent.dependence) for hit in hits]
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
-    async def _embed_query(
+    async def _search_scope(self, scope: FoundScope, question: MemorySearch) -> _Answer:
+        if scope != "messages" and "messages" in question.parts:
+            await wait_until_lookups_are_sent()
+        return await self._scopes[scope](question)
+
+    async def _embed_intent(
         self, intent: QueryIntent, statistics: CorpusStatistics | None
-    ) -> tuple[Dense | None, list[str]]:
+    ) -> tuple[Dense | None, tuple[str, ...]]:
         if self._embedder is None:
-            return None, []
+            return None, ()
         antecedents = intent.antecedents[:EMBEDDED_ANTECEDENTS]
         texts = (intent.text, *(each.text for each in antecedents))
         if time.monotonic() >= self._embeds_again_at:
@@ -300,13 +335,13 @@ class Search:
                         *(self._embedder.embed_query(text, statistics) for text in texts)
                     )
                 weights = [each.weight for each in antecedents]
-                return mix_vectors(query, list(zip(vectors, weights, strict=True))), []
+                return mix_vectors(query, list(zip(vectors, weights, strict=True))), ()
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
                     "embedding failed, searching by words only", error=str(error) or "no answer in time"
                 )
-        return None, ["embedding"]
+        return None, ("embedding",)
 
     async def _find_candidates(
         self, collection: Collection, question: MemorySearch, ids: IdFilter | None = None

@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.context.contents import SECTIONS, SectionKind
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.query import build_query
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.search.service import Search, SearchResult
+from mnemon_consumers.retrieve.search.service import EmbeddedQuery, Search, SearchResult
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.turn import (
     ContextParts,
@@ -28,6 +28,7 @@ from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextV1, Reply
+from mnemon_infra.database.query_batcher import wait_until_lookups_are_sent
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
@@ -126,52 +127,75 @@ class ContextVerb:
         started = time()
         read_by = started + READ_SECONDS
         missing: Missing = {}
-        parts = await read_parts(turn, read_by, missing)
+        parts, query = await asyncio.gather(
+            read_parts(turn, read_by, missing), await_read(_embed_given_query(turn), read_by, missing)
+        )
         if not any(parts[:4]):
             raise missing["recent"]
-        # The search starts after the reads: it needs the last message, and would slow down the reads.
+        # The search starts after the reads: how many hits it has to find depends on what they return.
         retrieval = turn.settings.retrieval
         reranking = retrieval.reranker_timeout_ms / 1000 if retrieval.reranker else 0.0
         found_by = min(time() + SEARCH_TIMEOUT + reranking, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
-            await_read(_search_memory(turn, parts, found_by), found_by, missing, *sections),
+            await_read(_search_memory(turn, parts, query, found_by), found_by, missing, *sections),
             read_unsummarised_messages(turn, parts, read_by, missing),
         )
         return _build_reply(turn, parts, found, missing)
 
 
-async def _search_memory(turn: ContextTurn, parts: ContextParts, until: float) -> SearchResult | None:
-    """Search memory for the turn; return None if there is no query, no scope or no search.
-
-    `until` is the time of the event loop at which the caller stops waiting.
-    """
-    owner, request, settings, moment, memory, search = turn
-    if search is None or not turn.scopes:
+async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
+    """Embed the query while the database reads; return None if the query depends on what is read."""
+    if turn.request.task_id is not None or turn.search is None or not turn.scopes:
         return None
-    results: list[str] = []
-    if request.task_id is not None:
-        task = request.task_id, TASK_RESULTS, request.min_seq
-        results = (await memory.load_task_results(owner, *task)).value
-    said = decide.find_last_user_message(parts.messages.value.messages) if parts.messages else None
-    query = build_query(request.query, said, results)
+    query = build_query(turn.request.query, None, ())
     if query is None:
         return None
+    await wait_until_lookups_are_sent()
+    return await _embed_query(turn, turn.search, query)
+
+
+async def _embed_query(turn: ContextTurn, search: Search, query: str) -> EmbeddedQuery:
+    now = turn.now.astimezone(ZoneInfo(turn.settings.time_stamps.zone))
+    return await search.embed_query(turn.owner, query, now, turn.request.preceding or ())
+
+
+async def _search_memory(
+    turn: ContextTurn, parts: ContextParts, query: EmbeddedQuery | None, until: float
+) -> SearchResult | None:
+    """Search memory for the turn; return None if there is no query, no scope or no search.
+
+    Args:
+        turn: the turn.
+        parts: the parts of memory that are read.
+        query: the query of the request; None if it is not embedded yet.
+        until: time of the event loop at which the caller stops waiting.
+    """
+    owner, request, settings, _, memory, search = turn
+    if search is None or not turn.scopes:
+        return None
+    if query is None:
+        results: list[str] = []
+        if request.task_id is not None:
+            task = request.task_id, TASK_RESULTS, request.min_seq
+            results = (await memory.load_task_results(owner, *task)).value
+        said = decide.find_last_user_message(parts.messages.value.messages) if parts.messages else None
+        text = build_query(request.query, said, results)
+        if text is None:
+            return None
+        query = await _embed_query(turn, search, text)
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
     # Other sections may show some of the hits, so the limit is raised by their number.
     limit = max(retrieval.limit + listed, shown.conversation_hits + _count_repeated_hits(turn, parts))
     return await search.find_hits(
-        owner,
         query,
         turn.scopes,
         limit,
         retrieval.threshold,
         retrieval,
-        moment.astimezone(ZoneInfo(settings.time_stamps.zone)),
         request.min_seq,
         until=until,
-        preceding=request.preceding or (),
     )
 
 

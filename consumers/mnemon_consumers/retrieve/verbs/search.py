@@ -65,18 +65,17 @@ async def _search_view(
     # The position is read before the search: events that are indexed during the search may be missing from
     # the hits.
     indexed = await view.memory.await_indexed_position(owner, min_seq)
+    now = view.now.astimezone(ZoneInfo(settings.time_stamps.zone))
+    query = await view.search.embed_query(owner, request.query, now, request.preceding or ())
     found = await view.search.find_hits(
-        owner,
-        request.query,
+        query,
         only_documents if documents and "scope" not in request.model_fields_set else request.scope,
         limit,
         request.threshold if request.threshold is not None else retrieval.threshold,
         retrieval,
-        view.now.astimezone(ZoneInfo(settings.time_stamps.zone)),
         min_seq,
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
-        preceding=request.preceding or (),
     )
     # A snapshot has a fixed position, even if it could not be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)

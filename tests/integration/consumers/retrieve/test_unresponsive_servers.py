@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
@@ -138,3 +139,24 @@ async def test_search_without_embedding_uses_words(
         assert found["degraded"] == ["embedding"]
         assert [hit["id"] for hit in found["hits"]] == ["ar_001"]
         assert forgotten["id"] == "ar_001"
+
+
+async def test_context_embeds_its_query_while_the_database_reads(
+    embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, database_url: str, tmp_path: Path
+) -> None:
+    await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
+    ours = embedding_endpoint.deployment
+    deployed = locate_vectors(deployment, tmp_path / "vectors").model_copy(
+        update={"embedding_url": ours.embedding_url, "embedding_api_key": ours.embedding_api_key}
+    )
+    async with run_consumers(CONSUMERS, deployed):
+        await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", SAVED))
+        async with await psycopg.AsyncConnection.connect(database_url) as holder:
+            await holder.execute(f"LOCK TABLE {deployed.database_schema}.memory_events IN ACCESS EXCLUSIVE MODE")
+            context = asyncio.create_task(stock.ask("context", query=REPLY_TO))
+            async with asyncio.timeout(TIMEOUT):
+                while [REPLY_TO] not in [each["input"] for each in embedding_endpoint.requests]:
+                    assert not context.done(), "the context gave up its facts before its query was embedded"
+                    await asyncio.sleep(0.01)
+            await holder.rollback()
+        assert (await context)["degraded"] == []

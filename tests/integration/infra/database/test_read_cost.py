@@ -8,14 +8,20 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import AsyncRawCursor
+from psycopg.pq import TransactionStatus
 
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import build_chat_subject
-from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
 from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessagesQuery
 from mnemon_infra.database.projections.writer import write_rows
-from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, QueryBatcher
+from mnemon_infra.database.query_batcher import (
+    AT_ONCE,
+    ROUND_TRIPS,
+    QueryBatcher,
+    wait_until_lookups_are_sent,
+)
 from mnemon_infra.delivery import Delivery
 
 MANY = 3000
@@ -101,3 +107,22 @@ async def test_reads_fail_without_database_and_recover(database: Database) -> No
     gone[0] = False
     views = await asyncio.gather(*(together.load(question) for _ in range(ROUND_TRIPS + 1)))
     assert [len(view.messages) for view in views] == [1] * (ROUND_TRIPS + 1)
+
+
+async def test_lookup_is_with_the_database_before_its_caller_computes(database: Database) -> None:
+    used: list[Connection] = []
+
+    def wait_for_lock(keys: Sequence[str]) -> Query[list[str]]:
+        async def look_up(connection: Connection) -> list[str]:
+            used.append(connection)
+            await connection.execute("SELECT pg_advisory_xact_lock_shared(7)")
+            return list(keys)
+
+        return look_up
+
+    async with database.transaction() as holder:
+        await holder.execute("SELECT pg_advisory_xact_lock(7)")
+        lookup = asyncio.create_task(QueryBatcher(database, wait_for_lock).load("anna"))
+        await wait_until_lookups_are_sent()
+        assert [each.info.transaction_status for each in used] == [TransactionStatus.ACTIVE]
+    assert await lookup == "anna"

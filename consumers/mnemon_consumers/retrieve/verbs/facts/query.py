@@ -97,9 +97,8 @@ class FactQuery:
         """
         # The words of the query decide, so a reranker is not asked.
         settings = self._settings.get_settings(owner[0]).retrieval.model_copy(update={"reranker": None})
-        found = await self._search.find_hits(
-            owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, get_current_time()
-        )
+        query = await self._search.embed_query(owner, queried.query, get_current_time())
+        found = await self._search.find_hits(query, ("memories",), CANDIDATES, settings.threshold, settings)
         if not queried.ranked and "memories" in found.degraded:
             raise Refusal(
                 "unavailable", "facts cannot be searched now; name the fact by `id`", retryable=True

@@ -58,7 +58,8 @@ async def test_failed_embedding_model_is_paused(
         search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
 
         async def is_degraded() -> bool:
-            found = await search.find_hits(("acme", "u1"), "tea", (), 5, None, Retrieval(), NOW)
+            query = await search.embed_query(("acme", "u1"), "tea", NOW)
+            found = await search.find_hits(query, (), 5, None, Retrieval())
             return "embedding" in found.degraded
 
         for _ in range(3):
