@@ -7,6 +7,7 @@ lacks.
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Protocol, Self, TypeVar
 
@@ -14,9 +15,9 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
-MOST_HELD: Final = 256
-"""Number of one user's messages (neighbours not counted), and of documents, above which only those of the
-last search stay cached: enough for several searches."""
+MOST_BYTES: Final = 1024 * 1024
+"""Approximate number of bytes of one user's rows of a kind, above which only those of the last search stay
+cached: enough for 800 short messages."""
 
 ROW_BYTES: Final = 500
 """Approximate number of bytes that a row takes besides its text."""
@@ -50,7 +51,7 @@ class HitRows(Protocol[RowLookup, Value]):
         """Return the approximate number of bytes that the rows take."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HitMessages:
     """Messages, and the messages around some of them.
 
@@ -86,7 +87,7 @@ class HitMessages:
         )
 
     def trim(self, lookup: MessageLookup) -> Self:
-        if len(self.places) <= MOST_HELD:
+        if self.byte_count <= MOST_BYTES:
             return self
         return replace(
             self,
@@ -99,20 +100,23 @@ class HitMessages:
         places = {each: seq for each in lookup.event_ids if (seq := self.places[each]) is not None}
         # In the order of PostgreSQL's answer: the requested messages, then their neighbours.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
-        preceding = {after: before for before, after in self.around.following.items()}
         for seq in [places[each] for each in _list_anchors(lookup) if each in places]:
-            before = [*_walk_neighbours(preceding, seq)]
+            before = [*_walk_neighbours(self._preceding, seq)]
             sequence = [*reversed(before), seq, *_walk_neighbours(self.around.following, seq)]
             around.messages.update((each, self.around.messages[each]) for each in sequence)
             around.following.update(pairwise(sequence))
         return around
 
-    @property
+    @cached_property
+    def _preceding(self) -> Mapping[int, int]:
+        return {after: before for before, after in self.around.following.items()}
+
+    @cached_property
     def byte_count(self) -> int:
         return _estimate_rows(self.places, [each.content for each in self.around.messages.values()])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HitDocuments:
     """Documents with their texts.
 
@@ -138,14 +142,14 @@ class HitDocuments:
         )
 
     def trim(self, lookup: OwnedIds) -> Self:
-        if len(self.documents) <= MOST_HELD:
+        if self.byte_count <= MOST_BYTES:
             return self
         return replace(self, documents={each: self.documents[each] for each in lookup[1]})
 
     def select(self, lookup: OwnedIds) -> list[StoredDocument]:
         return sorted(document for each in lookup[1] if (document := self.documents[each]) is not None)
 
-    @property
+    @cached_property
     def byte_count(self) -> int:
         return _estimate_rows(self.documents, [each.text for each in self.documents.values() if each])
 

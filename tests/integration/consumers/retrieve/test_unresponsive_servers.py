@@ -152,7 +152,9 @@ async def test_context_embeds_its_query_while_the_database_reads(
     async with run_consumers(CONSUMERS, deployed):
         await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", SAVED))
         async with await psycopg.AsyncConnection.connect(database_url) as holder:
-            await holder.execute(f"LOCK TABLE {deployed.database_schema}.memory_events IN ACCESS EXCLUSIVE MODE")
+            await holder.execute(
+                f"LOCK TABLE {deployed.database_schema}.memory_events IN ACCESS EXCLUSIVE MODE"
+            )
             context = asyncio.create_task(stock.ask("context", query=REPLY_TO))
             async with asyncio.timeout(TIMEOUT):
                 while [REPLY_TO] not in [each["input"] for each in embedding_endpoint.requests]:

@@ -7,12 +7,15 @@ from random import Random
 
 from mnemon_consumers.retrieve.memory import cache
 from mnemon_consumers.retrieve.memory.cache import UserCache
-from mnemon_consumers.retrieve.memory.hit_rows import MOST_HELD, HitDocuments, HitMessages
+from mnemon_consumers.retrieve.memory.hit_rows import MOST_BYTES, ROW_BYTES, HitDocuments, HitMessages
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings, VisibleMessage
 
 ANNA = ("acme", "anna")
 MESSAGES = 60
+MOST_HELD = MOST_BYTES // ROW_BYTES
+"""More messages than are held."""
+
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +38,7 @@ def looked_up(lookup: MessageLookup) -> Surroundings:
     for event_id in lookup.event_ids[: lookup.anchor_count]:
         seq = int(event_id[1:])
         if is_visible(seq):
-            talk = [each for each in range(seq % 2, 4 * MOST_HELD, 2) if is_visible(each)]
+            talk = [each for each in range(seq % 2, 2 * MOST_HELD, 2) if is_visible(each)]
             place = talk.index(seq)
             stretch = talk[max(0, place - AROUND) : place + AROUND + 1]
             around.messages.update((each, message(each)) for each in stretch)
@@ -76,12 +79,12 @@ def test_empty_cache_has_no_rows() -> None:
 
 def test_no_more_is_held_than_the_last_searches_found() -> None:
     rows = HitMessages()
-    for first in range(0, 3 * MOST_HELD, 30):
+    for first in range(0, 2 * MOST_HELD, 30):
         wanted = wanting(range(first, first + 30), 8)
         rows = rows.merge(wanted, looked_up(wanted), 1).trim(wanted)
-        assert len(rows.places) <= MOST_HELD
-        assert len(rows.around.messages) <= 2 * MOST_HELD
+        assert rows.byte_count <= MOST_BYTES
         assert rows.select(wanted) == looked_up(wanted)
+    assert len(rows.places) < MOST_HELD
 
 
 def document(number: int, text: str = "") -> StoredDocument:
@@ -93,9 +96,10 @@ def test_documents_are_held_too() -> None:
     assert rows.find_missing((ANNA, ["d001", "d003"])) is None
     assert rows.find_missing((ANNA, ["d001", "d004"])) == (ANNA, ["d004"])
     assert rows.select((ANNA, ["d003", "d002", "d001"])) == [document(1), document(2)]
-    ids = [document(number).id for number in range(MOST_HELD + 1)]
-    rows = rows.merge((ANNA, ids), [], 8).trim((ANNA, ids[:5]))
-    assert [*rows.documents] == ids[:5]
+    long = [document(number, "x" * (MOST_BYTES // 4)) for number in range(4, 9)]
+    ids = [each.id for each in long]
+    rows = rows.merge((ANNA, ids), long, 8)
+    assert [*rows.trim((ANNA, ids[:2])).documents] == ids[:2]
 
 
 def hold_document(kept: UserCache, owner: tuple[str, str], text: str) -> None:
