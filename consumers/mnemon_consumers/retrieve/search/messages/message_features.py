@@ -5,7 +5,7 @@ names the topic. So some features are about the neighbours and the session of a 
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -105,21 +105,18 @@ def extract_features(
         matches: how well the tokens of each message match the query's, 0 to 1, by log position.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
-    texts = {each.seq: describe_text(each.content) for each in messages}
-    found = {each.seq: candidates.get(each.event_id) for each in messages}
-    own = {seq: each.score if each else 0.0 for seq, each in found.items()}
-    session_of = _map_sessions(messages)
-    following = {
-        seq: later
-        for seq, later in around.following.items()
-        if seq in session_of and session_of[seq] == session_of[later]
-    }
+    texts = [describe_text(each.content) for each in messages]
+    found = [candidates.get(each.event_id) for each in messages]
+    own = [each.score if each else 0.0 for each in found]
+    session_of = _list_sessions(messages)
+    following = _list_following(messages, around.following, session_of)
     near, answers = _score_neighbours(own, texts, following)
-    term_ranks = _invert_ranks({seq: each.words for seq, each in found.items() if each})
-    cosine_ranks = _invert_ranks({seq: each.similarity or 0.0 for seq, each in found.items() if each})
-    token_ranks = _invert_ranks(matches)
-    passages = _average_matches(own, matches, following)
-    has_assistant = any(is_assistant(each) for each in messages)
+    term_ranks = _invert_ranks([each.words if each else 0.0 for each in found])
+    cosine_ranks = _invert_ranks([(each.similarity or 0.0) if each else 0.0 for each in found])
+    matched = [matches.get(each.seq, 0.0) for each in messages]
+    token_ranks = _invert_ranks(matched)
+    passages = _average_matches(matched, following)
+    has_assistant = any(map(is_assistant, messages))
     sessions = {} if has_assistant else _score_sessions(own, session_of)
     named = _find_speakers(messages, intent)
     speakers = {
@@ -132,31 +129,33 @@ def extract_features(
     }
     total = sum(rarity.values()) or 1.0
     shares = {term: value / total for term, value in rarity.items()}
-    near_or_found = [each for each in messages if own[each.seq] + near[each.seq] > 0]
-    shared = {each.seq: intent.terms & texts[each.seq].terms for each in near_or_found}
-    coverage = {seq: sum(map(shares.__getitem__, terms)) for seq, terms in shared.items()}
-    # The message that asks is in the log, too. It tells nothing, so it is not the last with its words.
-    telling = {seq: terms for seq, terms in shared.items() if texts[seq].terms != intent.terms}
-    novelty = coverage | _score_novelty(telling, shares)
+    # Every list so far has a place for each message; the columns have only messages near a found one.
+    places = [
+        place for place, (score, beside) in enumerate(zip(own, near, strict=True)) if score + beside > 0
+    ]
+    near_or_found = [messages[place] for place in places]
+    described = [texts[place] for place in places]
+    hits = [found[place] for place in places]
+    shared = [intent.terms & text.terms for text in described]
+    coverage = [sum(map(shares.__getitem__, terms)) for terms in shared]
     periods, asks_for_time = intent.periods, intent.asks_for_time
-    seqs = [each.seq for each in near_or_found]
-    described = [texts[seq] for seq in seqs]
-    hits = [found[seq] for seq in seqs]
     is_named = [each.name in named or each.role in named for each in near_or_found]
     # Built by columns: one call for each message takes twice as long.
     columns: dict[str, list[float]] = {
         "terms": [each.words if each else 0.0 for each in hits],
-        "term_rank": [term_ranks.get(seq, 0.0) for seq in seqs],
+        "term_rank": [term_ranks[place] for place in places],
         "cosine": [(each.similarity or lowest) if each else lowest for each in hits],
         "cosine_rank": [
-            each.trust * cosine_ranks.get(seq, 0.0) if each else 0.0
-            for seq, each in zip(seqs, hits, strict=True)
+            each.trust * cosine_ranks[place] if each else 0.0
+            for place, each in zip(places, hits, strict=True)
         ],
-        "coverage": [coverage[seq] for seq in seqs],
-        "novelty": [novelty[seq] for seq in seqs],
-        "neighbours": [near[seq] for seq in seqs],
-        "answer": [answers[seq] for seq in seqs],
-        "session": [sessions.get(session_of[seq], 0.0) for seq in seqs],
+        "coverage": coverage,
+        "novelty": _score_novelty(
+            shared, coverage, shares, [text.terms == intent.terms for text in described]
+        ),
+        "neighbours": [near[place] for place in places],
+        "answer": [answers[place] for place in places],
+        "session": [sessions.get(session_of[place], 0.0) for place in places],
         "speaker": [float(each) for each in is_named],
         "speaker_on_others": [
             float(is_speaker and text.speaks_of_others)
@@ -164,12 +163,12 @@ def extract_features(
         ],
         "time": [float(asks_for_time and text.tells_time) for text in described],
         "date": [
-            max((period.measure_closeness(each.sent_at) for period in periods), default=0.0)
+            max(period.measure_closeness(each.sent_at) for period in periods) if periods else 0.0
             for each in near_or_found
         ],
-        "tokens": [matches.get(seq, 0.0) for seq in seqs],
-        "token_rank": [token_ranks.get(seq, 0.0) for seq in seqs],
-        "passage": [passages[seq] for seq in seqs],
+        "tokens": [matched[place] for place in places],
+        "token_rank": [token_ranks[place] for place in places],
+        "passage": [passages[place] for place in places],
         "length": [0.0 if has_assistant else math.log1p(len(each.content)) for each in near_or_found],
         "names": [0.0 if has_assistant else float(not text.name_words <= speakers) for text in described],
     }
@@ -196,88 +195,121 @@ def is_assistant(message: VisibleMessage) -> bool:
     return message.role == "assistant" and (message.name or message.role).casefold() == message.role
 
 
-def _map_sessions(messages: Sequence[VisibleMessage]) -> dict[int, int]:
-    """Map each message to its session, named by the log position of the session's first known message."""
+def _list_sessions(messages: Sequence[VisibleMessage]) -> list[int]:
+    """Return the session of each message, named by the log position of the session's first known message."""
     latest: dict[str, tuple[int, datetime]] = {}
-    session_of = {}
+    sessions = []
     for message in messages:
         session, before = latest.get(message.conversation, (message.seq, message.sent_at))
         if abs(message.sent_at - before) > SESSION_GAP:
             session = message.seq
         latest[message.conversation] = session, message.sent_at
-        session_of[message.seq] = session
-    return session_of
+        sessions.append(session)
+    return sessions
 
 
-def _score_novelty(shared: Mapping[int, Collection[int]], shares: Mapping[int, float]) -> dict[int, float]:
-    """Return the novelty of each message, by log position; see `MessageFeatures`.
+def _list_following(
+    messages: Sequence[VisibleMessage], following: Mapping[int, int], session_of: Sequence[int]
+) -> list[int | None]:
+    """Return, for each message, the place of the next message of its session; None if it is not known.
+
+    `following` maps log positions; the result is by places in `messages`.
+    """
+    place_of = {each.seq: place for place, each in enumerate(messages)}
+    places: list[int | None] = [None] * len(messages)
+    for seq, later in following.items():
+        place, next_place = place_of.get(seq), place_of.get(later)
+        if place is not None and next_place is not None and session_of[place] == session_of[next_place]:
+            places[place] = next_place
+    return places
+
+
+def _score_novelty(
+    shared: Sequence[Collection[int]],
+    coverage: Sequence[float],
+    shares: Mapping[int, float],
+    repeats: Sequence[bool],
+) -> list[float]:
+    """Return the novelty of each message, in the order of the log; see `MessageFeatures`.
 
     Args:
-        shared: terms of the query that each message has, by log position, in the order of the log.
+        shared: terms of the query that each message has.
+        coverage: coverage of each message.
         shares: weight of each term of the query; the weights add up to 1.
+        repeats: whether each message has exactly the words of the query. The message that asks is in the log,
+            too. It tells nothing, so it is not the last with its words.
     """
-    last = {term: seq for seq, terms in shared.items() for term in terms}
-    uses, novelty = dict.fromkeys(last, 0), dict.fromkeys(shared, 0.0)
-    for seq, terms in shared.items():
-        for term in terms:
+    telling = [place for place, is_repeat in enumerate(repeats) if not is_repeat]
+    last = {term: place for place in telling for term in shared[place]}
+    uses, novelty = dict.fromkeys(last, 0), [*coverage]
+    for place in telling:
+        score = 0.0
+        for term in shared[place]:
             uses[term] += 1
-            novelty[seq] += shares[term] / (1 if last[term] == seq else uses[term])
+            score += shares[term] / (1 if last[term] == place else uses[term])
+        novelty[place] = score
     return novelty
 
 
-def _invert_ranks(scores: Mapping[int, float]) -> dict[int, float]:
-    """Return 1 for the highest score, 1/2 for the second, 1/3 for the third; a score of 0 has no rank.
+def _invert_ranks(scores: Sequence[float]) -> list[float]:
+    """Return 1 for the highest score, 1/2 for the second, 1/3 for the third, and 0 for a score of 0.
 
     Equal scores share the best of their ranks.
     """
-    ranks: dict[float, int] = {}
-    for rank, score in enumerate(sorted(filter(None, scores.values()), reverse=True), 1):
-        ranks.setdefault(score, rank)
-    return {seq: 1 / ranks[score] for seq, score in scores.items() if score}
+    ranks: dict[float, float] = {0.0: 0.0}
+    for rank, score in enumerate(sorted(filter(None, scores), reverse=True), 1):
+        ranks.setdefault(score, 1 / rank)
+    return [ranks[score] for score in scores]
 
 
 def _score_neighbours(
-    own: Mapping[int, float], texts: Mapping[int, TextProperties], following: Mapping[int, int]
-) -> tuple[dict[int, float], dict[int, float]]:
+    own: Sequence[float], texts: Sequence[TextProperties], following: Sequence[int | None]
+) -> tuple[list[float], list[float]]:
     """Return, by message, the sum of the neighbours' scores, and the score of a question right before it.
 
     A neighbour's score counts less with its distance, see `FADING`.
 
-    `following` maps a message to the next message of its session. Messages are named by log position.
+    `following` has the place of the next message of the session.
     """
-    near, answers = dict.fromkeys(own, 0.0), dict.fromkeys(own, 0.0)
-    for seq in own:
-        other, share = following.get(seq), FADING
-        if other is not None and texts[seq].is_question:
-            answers[other] = own[seq]
+    near, answers = [0.0] * len(own), [0.0] * len(own)
+    for place, score in enumerate(own):
+        other, share = following[place], FADING
+        if other is not None and texts[place].is_question:
+            answers[other] = score
         for _ in range(REACH):
             if other is None:
                 break
-            near[other] += share * own[seq]
-            near[seq] += share * own[other]
-            other, share = following.get(other), share * FADING
+            near[other] += share * score
+            near[place] += share * own[other]
+            other, share = following[other], share * FADING
     return near, answers
 
 
-def _average_matches(
-    seqs: Iterable[int], matches: Mapping[int, float], following: Mapping[int, int]
-) -> dict[int, float]:
+def _average_matches(matches: Sequence[float], following: Sequence[int | None]) -> list[float]:
     """Return the mean match of each message, the two before it and the one after it in its session."""
-    before = {later: seq for seq, later in following.items()}
+    before: list[int | None] = [None] * len(matches)
+    for place, later in enumerate(following):
+        if later is not None:
+            before[later] = place
+    means = []
+    for place, match in enumerate(matches):
+        passage = [match]
+        previous, later = before[place], following[place]
+        if previous is not None:
+            passage.append(matches[previous])
+            earlier = before[previous]
+            if earlier is not None:
+                passage.append(matches[earlier])
+        if later is not None:
+            passage.append(matches[later])
+        means.append(sum(passage) / len(passage))
+    return means
 
-    def average_passage(seq: int) -> float:
-        previous = before.get(seq)
-        passage = [seq, previous, None if previous is None else before.get(previous), following.get(seq)]
-        found = [matches.get(each, 0.0) for each in passage if each is not None]
-        return sum(found) / len(found)
 
-    return {seq: average_passage(seq) for seq in seqs}
-
-
-def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
+def _score_sessions(own: Sequence[float], session_of: Sequence[int]) -> dict[int, float]:
     hits: dict[int, list[float]] = {}
-    for seq, score in own.items():
-        hits.setdefault(session_of[seq], []).append(score)
+    for session, score in zip(session_of, own, strict=True):
+        hits.setdefault(session, []).append(score)
     sums = {
         session: sum(
             score * FADING**place for place, score in enumerate(sorted(scores, reverse=True)[:SESSION_HITS])
