@@ -16,7 +16,6 @@ from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth,
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.messages.rerank import (
-    RankedMessage,
     ScoredMessage,
     list_best_messages,
     score_messages,
@@ -144,7 +143,7 @@ class InProcessSearch:
         found = self._find_messages(user, intent, breadth, thresholds)
         return extract_features(found.candidates, found.around, intent, self.statistics, found.matches)
 
-    def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[RankedMessage]:
+    def rank_messages(self, user: str, intent: QueryIntent, limit: int) -> list[ScoredMessage]:
         """Return at most `limit` messages for a query, best first."""
         return list_best_messages(self.score_messages(user, intent, choose_breadth(limit)), limit)
 

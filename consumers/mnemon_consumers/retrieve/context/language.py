@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -15,6 +16,9 @@ many."""
 MOST_CHARACTERS: Final = 400
 """Maximum number of characters of each text to read, so that a pasted document does not outweigh other
 texts."""
+
+RECENT_TEXTS: Final = 4096
+"""Maximum number of cached counts of letters, because the texts of one context recur in the next: 3 MB."""
 
 CYRILLIC_SHARE: Final = 0.4
 """Minimum share of Cyrillic letters of a Russian text. The share is less than half, because Russian sentences
@@ -50,5 +54,6 @@ def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLan
     return "ru" if (votes["ru"], letters["ru"]) > (votes["en"], letters["en"]) else "en"
 
 
+@lru_cache(maxsize=RECENT_TEXTS)
 def _count_letters(script: re.Pattern[str], text: str) -> int:
     return sum(map(len, script.findall(text)))

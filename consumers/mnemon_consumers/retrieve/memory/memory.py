@@ -294,15 +294,17 @@ class Memory:
         missing = rows.find_missing(query)
         if missing is None:
             CACHE.add("part", "hit")
-        else:
-            CACHE.add("part", "miss")
-            position = await self._follower.await_applied_position(owner, min_seq, wait=False)
-            reading = await self._reader.read_part(owner, part, missing, min_seq, position)
-            rows = rows.merge(missing, reading.result.value, reading.result.seq)
-            if reading.is_settled:
-                entry[kind] = rows.trim(query)
-                self._cache.weigh_hit_entry(owner, entry)
-        return PositionedValue(rows.select(query), rows.seq or 0)
+            return PositionedValue(rows.select(query), rows.seq or 0)
+        CACHE.add("part", "miss")
+        position = await self._follower.await_applied_position(owner, min_seq, wait=False)
+        reading = await self._reader.read_part(owner, part, missing, min_seq, position)
+        known = rows.merge(missing, reading.result.value, reading.result.seq)
+        if reading.is_settled:
+            entry[kind] = known.trim(query)
+            self._cache.weigh_hit_entry(owner, entry)
+        if rows.seq is None:  # nothing was cached, so that everything was read
+            return reading.result
+        return PositionedValue(known.select(query), known.seq or 0)
 
 
 def _select_current(

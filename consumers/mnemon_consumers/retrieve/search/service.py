@@ -42,7 +42,11 @@ from mnemon_consumers.retrieve.search.levels import (
 )
 from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
 from mnemon_consumers.retrieve.search.messages.message_features import measure_informativeness
-from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages, score_messages
+from mnemon_consumers.retrieve.search.messages.rerank import (
+    explain_score,
+    list_best_messages,
+    score_messages,
+)
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
@@ -108,7 +112,7 @@ class RankedHit(NamedTuple):
     """A hit of a search with its score.
 
     Attributes:
-        parts: components of the score.
+        parts: components of the score; None unless the search explains its scores.
         source: the whole item that was found.
         is_doubtful: whether the memory probably does not answer the query; a search without a threshold
             leaves such hits out.
@@ -120,7 +124,7 @@ class RankedHit(NamedTuple):
     text: str
     score: float
     at: datetime | None
-    parts: Mapping[str, float]
+    parts: Mapping[str, float] | None
     source: FactRecord | VisibleMessage | StoredDocument | ConversationSummary
     start: int = 0
     is_doubtful: bool = False
@@ -178,6 +182,7 @@ class MemorySearch(NamedTuple):
     documents: Mapping[str, str]
     parts: Mapping[FoundScope, ScopeParts]
     window: RecentWindow
+    explain: bool
 
 
 _Answer: TypeAlias = tuple[list[RankedHit], int]
@@ -245,6 +250,8 @@ class Search:
         documents: Mapping[str, str] | None = None,
         window: RecentWindow = NO_WINDOW,
         until: float | None = None,
+        *,
+        explain: bool = False,
     ) -> SearchResult:
         """Return items that are relevant to a query.
 
@@ -261,6 +268,7 @@ class Search:
             documents: values of `collection` or `origin` that documents must have; None for all documents.
             window: the messages that are recent; only the levels `short` and `long` use it.
             until: time of the event loop at which the caller stops waiting; a reranker has until then.
+            explain: whether hits have the parts of their scores.
         """
         owner, intent = query.owner, query.intent
         parts = resolve_parts(scopes)
@@ -279,6 +287,7 @@ class Search:
             documents or {},
             parts,
             window,
+            explain,
         )
         # Messages first: the others compute while PostgreSQL looks up messages.
         searched = sorted(parts, key=lambda scope: scope != "messages")
@@ -400,7 +409,15 @@ class Search:
                 ranked, facts.rank_facts(changed, found, share, question.settings, question.now, links)
             )
         hits = [
-            RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
+            RankedHit(
+                fact.id,
+                "memories",
+                fact.text,
+                score,
+                fact.saved_at,
+                parts if question.explain else None,
+                fact,
+            )
             for fact, score, parts in ranked
         ]
         return hits, seq
@@ -508,10 +525,12 @@ class Search:
                 message.content,
                 best * math.exp((score - ranked[0].score) / SCORE_SPREAD),
                 message.sent_at,
-                parts | _list_score_parts(found.get(message.event_id)),
+                explain_score(features) | _list_score_parts(found.get(message.event_id))
+                if question.explain
+                else None,
                 message,
             )
-            for message, score, parts in ranked
+            for score, message, features in ranked
         ]
         if question.meaning is None or of_periods or "earlier" not in parts:
             # The weights fit neither a search by words only, nor by time, nor the few newest messages.
@@ -588,7 +607,7 @@ class Search:
                     found[each.id].similarity, found[each.id].overlap * share, found[each.id].trust
                 ),
                 each.at,
-                _list_score_parts(found[each.id]),
+                _list_score_parts(found[each.id]) if question.explain else None,
                 each,
             )
             for each in reversed(seen.value)
@@ -615,7 +634,7 @@ class Search:
                 text,
                 compute_relevance(each.similarity, each.overlap * share, each.trust),
                 None,
-                _list_score_parts(each),
+                _list_score_parts(each) if question.explain else None,
                 document,
                 _read_position(each, "start"),
             )
@@ -662,7 +681,7 @@ async def _rerank_hits(
 
 
 def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[RankedHit]:
-    """Return the hits, best first, with `answerability` in their `parts`, and lower scores if doubtful."""
+    """Return the hits, best first, with `answerability` among any `parts`, and lower scores if doubtful."""
     judged = [_add_part(hit, "answerability", judgement.answerability) for hit in hits]
     share = judgement.answerability / judgement.threshold
     calibrated = [
@@ -681,7 +700,7 @@ def _replace_score(hit: RankedHit, relevance: float) -> RankedHit:
 
 
 def _add_part(hit: RankedHit, name: str, value: float) -> RankedHit:
-    return hit._replace(parts={**hit.parts, name: value})
+    return hit if hit.parts is None else hit._replace(parts={**hit.parts, name: value})
 
 
 def _limit_scopes(hits: Sequence[RankedHit], limit: int) -> list[RankedHit]:

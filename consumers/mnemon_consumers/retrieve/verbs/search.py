@@ -76,13 +76,14 @@ async def _search_view(
         min_seq,
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
+        explain=request.explain,
     )
     # A snapshot has a fixed position, even if it could not be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
-    return build_search_reply(found, limit, seen, explain=request.explain)
+    return build_search_reply(found, limit, seen)
 
 
-def build_search_reply(result: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+def build_search_reply(result: SearchResult, limit: int, seen_seq: int) -> SearchReplyV2:
     """Return the best hits as a reply of either version; requests of version 1 exclude summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
@@ -91,7 +92,7 @@ def build_search_reply(result: SearchResult, limit: int, seen_seq: int, *, expla
             text=_shorten_hit(hit),
             score=round(hit.score, 4),
             at=hit.at,
-            parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
+            parts=None if hit.parts is None else {name: round(part, 4) for name, part in hit.parts.items()},
             passage=_build_passage(hit),
         )
         for hit in result.hits[:limit]

@@ -26,14 +26,6 @@ class ScoredMessage(NamedTuple):
     features: MessageFeatures
 
 
-class RankedMessage(NamedTuple):
-    """A message and its score; `parts` has the components, which add up to the score."""
-
-    message: VisibleMessage
-    score: float
-    parts: dict[str, float]
-
-
 def score_messages(
     candidates: Mapping[str, FusedCandidate],
     around: Surroundings,
@@ -62,25 +54,22 @@ def score_messages(
     return scored
 
 
-def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[RankedMessage]:
-    """Return the best messages with the parts of their scores; near-duplicates of one speaker only once."""
-    weights = load_weights()
-    return [
-        RankedMessage(message, score, _list_parts(features, weights))
-        for score, message, features in list_distinct_items(scored, _get_speech, limit)
-    ]
+def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[ScoredMessage]:
+    """Return the best messages; near-duplicates of one speaker only once."""
+    return list_distinct_items(scored, _get_speech, limit)
+
+
+def explain_score(features: MessageFeatures) -> dict[str, float]:
+    """Return the components of a score, which add up to it."""
+    return {
+        name: weight * value
+        for name, weight, value in zip(MessageFeatures._fields, load_weights(), features, strict=True)
+        if value
+    }
 
 
 def _get_speech(scored: ScoredMessage) -> tuple[Hashable, str]:
     return describe_source(scored.message), scored.message.content
-
-
-def _list_parts(features: MessageFeatures, weights: MessageFeatures) -> dict[str, float]:
-    return {
-        name: weight * value
-        for name, weight, value in zip(MessageFeatures._fields, weights, features, strict=True)
-        if value
-    }
 
 
 @cache

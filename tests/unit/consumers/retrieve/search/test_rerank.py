@@ -6,7 +6,8 @@ import pytest
 
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
 from mnemon_consumers.retrieve.search.messages.rerank import (
-    RankedMessage,
+    ScoredMessage,
+    explain_score,
     list_best_messages,
     load_weights,
     score_messages,
@@ -19,14 +20,14 @@ from tests.unit.consumers.retrieve.search.test_message_features import around, f
 
 def rank(
     scores: dict[str, float], surroundings: Surroundings, query: str = "?", limit: int = 100
-) -> list[RankedMessage]:
+) -> list[ScoredMessage]:
     candidates = {name: found(score) for name, score in scores.items()}
     return list_best_messages(
         score_messages(candidates, surroundings, QueryIntent(query), NO_STATISTICS, {}), limit
     )
 
 
-def places(ranked: list[RankedMessage]) -> list[int]:
+def places(ranked: list[ScoredMessage]) -> list[int]:
     return [each.message.seq for each in ranked]
 
 
@@ -36,9 +37,10 @@ def test_parts_add_up_to_the_score() -> None:
 
     assert len(ranked) == 2
     for each in ranked:
-        assert each.score == pytest.approx(sum(each.parts.values()))
-        assert all(each.parts.values()), "a feature that does not apply has no part"
-        assert set(each.parts) <= set(MessageFeatures._fields)
+        parts = explain_score(each.features)
+        assert each.score == pytest.approx(sum(parts.values()))
+        assert all(parts.values()), "a feature that does not apply has no part"
+        assert set(parts) <= set(MessageFeatures._fields)
 
 
 def test_message_of_the_named_speaker_ranks_first() -> None:
