@@ -79,7 +79,7 @@ def find_differences(root: Path, files: Mapping[Path, str]) -> list[str]:
 
 
 def write_files(root: Path, files: Mapping[Path, str]) -> None:
-    """Write the files below `root`."""
+    """Write `files`, which maps paths relative to `root` to texts."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,10 +13,8 @@ class FactPair(Contract):
     """Two facts that may say the same, for comparison by a language model."""
 
     fact_id: Identifier = Field(description="Id of the fact with the newer text.")
-    version: Identifier = Field(
-        description="Id of the event that gave the newer fact the text that is compared."
-    )
+    version: Identifier = Field(description="Id of the event that wrote the compared text of the newer fact.")
     other_id: Identifier = Field(description="Id of the fact with the older text.")
     other_version: Identifier = Field(
-        description="Id of the event that gave the older fact the text that is compared."
+        description="Id of the event that wrote the compared text of the older fact."
     )

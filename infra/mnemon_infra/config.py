@@ -243,9 +243,9 @@ class Deployment(BaseSettings):
         default=60,
         ge=0,
         le=86_400,
-        description="Wait before a batch is submitted again, in seconds, if its submission was interrupted "
-        "or got no answer and the provider does not have the batch. Within this time, the first request may "
-        "still reach the provider.",
+        description="Time before a batch is submitted again, in seconds. It applies to a batch that the "
+        "provider does not have, because its submission was interrupted or got no answer. Within this time, "
+        "the first request may still reach the provider.",
     )
     dead_limit: int = Field(
         default=1000,

@@ -148,7 +148,9 @@ class _MemoryHandlers:
         if params.name != PROMPT or not message:
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"the request must name the prompt {PROMPT!r} and have the argument `message`: send both",
+                f"unknown prompt {params.name!r}: request {PROMPT!r}"
+                if params.name != PROMPT
+                else f"the prompt {PROMPT!r} needs the argument `message`: send the user's message",
             )
         known = await self._load_context(context, {"query": message})
         text = f"What is known about me:\n\n{known}\n\nMy message:\n\n{message}"

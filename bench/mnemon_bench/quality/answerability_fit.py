@@ -121,7 +121,7 @@ def _judge_question(
 
 
 def fit_weights(questions: Sequence[JudgedQuestion]) -> AnswerabilityWeights:
-    """Return the weights of the regressions by topic and by speaker."""
+    """Fit a regression on the topic features and one on the speaker features; return their weights."""
     topic = _fit_regression(
         [(each, each.features.topic) for each in questions if each.features and each.kind != "adversarial"]
     )

@@ -45,10 +45,10 @@ async def run(
     Returns:
         `ratios`: `<consumer>_two_to_one` of the rates. `targets`: `TARGETS`. `messages` and `conversations`:
         as given. `per_second`: the rates of all rounds, in messages for persist and in conversations for
-        compact and extract. `cores`: `machine` is the number of cores of this machine. By the name of each
-        consumer and the number of its processes (`1` and `2`), `cores` also has the busy cores of each
-        process, each server and the whole machine (`all`) in the last round, which show whether a process or
-        the model's time is the bottleneck.
+        compact and extract. `cores.machine`: the number of cores of this machine.
+        `cores.<consumer>.<1 or 2>`: busy cores in the last round with one or two processes of the consumer:
+        of each process, of each server, and of the whole machine (`all`). They show whether a process or the
+        model's response time is the bottleneck.
     """
     measured: dict[str, dict[int, _MeasuredRuns]] = {}
     async with await connect_deployment(deployment, name="bench") as connection:

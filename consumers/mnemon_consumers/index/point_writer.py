@@ -4,8 +4,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from mnemon_consumers.index.chunks import split_chunks
 from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
+from mnemon_consumers.index.document_chunks import split_chunks
 from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection

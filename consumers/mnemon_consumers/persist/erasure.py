@@ -1,4 +1,8 @@
-"""Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows."""
+"""Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows.
+
+Late events of erased users are left out by the statements that store rows, in
+`mnemon_infra.database.projections.writer`.
+"""
 
 import asyncio
 from contextlib import aclosing

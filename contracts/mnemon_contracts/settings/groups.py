@@ -286,7 +286,7 @@ class Retrieval(Settings):
     )
     reranker: Text | None = Field(
         default=None,
-        description="Model at `MNEMON_RERANKER_URL` that orders the best hits again. It reads the query and "
+        description="Model at `MNEMON_RERANKER_URL` that reranks the best hits. It reads the query and "
         "the texts of these hits. Default: no reranking by a model. Example: `BAAI/bge-reranker-v2-m3`.",
     )
     reranker_timeout_ms: int = Field(

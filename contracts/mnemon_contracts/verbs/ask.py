@@ -108,7 +108,7 @@ class StoredMessage(RenderedMessage):
 
     seq: Sequence = Field(description="Log position of the event.")
     id: Identifier = Field(description="Event id of the message.")
-    sent_at: Moment = Field(description="Time of the message.")
+    sent_at: Moment = Field(description="Time at which the message was sent.")
     task_id: Identifier | None = Field(
         default=None, description="Id of the bot's task that a tool result belongs to."
     )
@@ -325,8 +325,8 @@ class StatusReplyV1(Reply):
     conversation: Identifier | None = Field(default=None, description="Id of the current conversation.")
     conversations: int = Field(default=0, description="Number of conversations with messages.")
     messages: int = Field(default=0, description="Number of messages in all conversations.")
-    first_at: Moment | None = Field(default=None, description="Time of the oldest message.")
-    last_at: Moment | None = Field(default=None, description="Time of the newest message.")
+    first_at: Moment | None = Field(default=None, description="Earliest time of a stored message.")
+    last_at: Moment | None = Field(default=None, description="Latest time of a stored message.")
     log_seq: Sequence = Field(
         default=0, description="Last position of the log; events after `seen_seq` are not reflected yet."
     )

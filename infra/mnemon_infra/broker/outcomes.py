@@ -1,4 +1,7 @@
-"""Outcomes of deliveries: a consumer decides them, and only this module translates them for NATS."""
+"""Outcomes of deliveries: a consumer decides them, and only this module translates them for NATS.
+
+Of the log, `mnemon_consumers.persist.decide` names the events that become dead letters.
+"""
 
 import asyncio
 import json

@@ -10,7 +10,7 @@ from uuid import UUID
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
-from mnemon_consumers.index.chunks import split_chunks
+from mnemon_consumers.index.document_chunks import split_chunks
 from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Owner, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position

@@ -32,7 +32,10 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
 
 async def is_embedder_running(place: Site) -> bool:
-    """Return whether a process that embeds is running: a change of its model would mix vectors."""
+    """Return whether a process that embeds texts is running.
+
+    Such a process would put vectors of the former model beside those of a new one.
+    """
     if is_folder_open(place.deployment):
         return True
     context = place.connection.jetstream()

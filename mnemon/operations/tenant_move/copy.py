@@ -175,7 +175,7 @@ class TenantCopy:
                     yield parse_source_event(*each)
 
     async def read_copies(self, after: int) -> AsyncGenerator[StreamMessage, None]:
-        """Yield the copies in the target's log after one of its positions.
+        """Yield the events that this move has copied, from the target's log after its position `after`.
 
         Raises:
             nats.errors.Error: the server does not answer.

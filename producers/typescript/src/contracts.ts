@@ -649,7 +649,7 @@ export interface ConversationMessage {
    */
   id: string;
   /**
-   * Time of the message.
+   * Time at which the message was sent.
    */
   sent_at: string;
   /**
@@ -835,7 +835,7 @@ export interface StoredMessage {
    */
   id: string;
   /**
-   * Time of the message.
+   * Time at which the message was sent.
    */
   sent_at: string;
   /**
@@ -1263,11 +1263,11 @@ export interface StatusReplyV1 {
    */
   messages: number;
   /**
-   * Time of the oldest message.
+   * Earliest time of a stored message.
    */
   first_at?: string;
   /**
-   * Time of the newest message.
+   * Latest time of a stored message.
    */
   last_at?: string;
   /**
@@ -1642,7 +1642,7 @@ export interface FactPair {
    */
   fact_id: string;
   /**
-   * Id of the event that gave the newer fact the text that is compared.
+   * Id of the event that wrote the compared text of the newer fact.
    */
   version: string;
   /**
@@ -1650,7 +1650,7 @@ export interface FactPair {
    */
   other_id: string;
   /**
-   * Id of the event that gave the older fact the text that is compared.
+   * Id of the event that wrote the compared text of the older fact.
    */
   other_version: string;
 }
@@ -1749,7 +1749,7 @@ export interface FactComparedV1 {
    */
   fact_id: string;
   /**
-   * Id of the event that gave the newer fact the text that is compared.
+   * Id of the event that wrote the compared text of the newer fact.
    */
   version: string;
   /**
@@ -1757,7 +1757,7 @@ export interface FactComparedV1 {
    */
   other_id: string;
   /**
-   * Id of the event that gave the older fact the text that is compared.
+   * Id of the event that wrote the compared text of the older fact.
    */
   other_version: string;
   /**

@@ -40,7 +40,7 @@ MOST_REFUSALS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class AnsweringModel:
-    """The model that answered. `batch_id` is the batch of the request; None for a single request."""
+    """The model that answered. `batch_id` is the batch of the request; None for an online request."""
 
     provider: str
     model: str

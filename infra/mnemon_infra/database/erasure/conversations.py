@@ -26,7 +26,7 @@ from sqlalchemy import (
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.erasure.scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.database.engine import Connection, Lookup, Statement, query
-from mnemon_infra.database.erasure.predicates import (
+from mnemon_infra.database.erasure.conversation_predicates import (
     CONVERSATION_TABLES,
     PARAMETER_COLUMNS,
     bind_erasure,

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, escape_as_json
 from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
-from mnemon_infra.database.erasure.predicates import (
+from mnemon_infra.database.erasure.conversation_predicates import (
     CONVERSATION_TABLES,
     bind_erasure,
     is_covered_by_parameters,

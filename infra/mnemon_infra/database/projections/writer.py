@@ -8,8 +8,8 @@ from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_infra.database.engine import Connection, Database, Query, QueryResult, Statement
+from mnemon_infra.database.erasure.conversation_predicates import CONVERSATION_TABLES, is_kept
 from mnemon_infra.database.erasure.conversations import apply_erasures
-from mnemon_infra.database.erasure.predicates import CONVERSATION_TABLES, is_kept
 from mnemon_infra.database.erasure.users import is_above_erasure, lock_for_writing
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Rows
 from mnemon_infra.database.tables import (

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-from mnemon_consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, split_chunks
 from mnemon_consumers.index.decide import IndexedDocument
+from mnemon_consumers.index.document_chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, split_chunks
 from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_contracts.events.memory import DocumentAddedV1
 from tests.support.hypothesis_profiles import scale_examples
