@@ -42,7 +42,7 @@ async def run(
     message, with the whole conversation up to this message. `last_ten` does the same with at most the last
     ten messages. All three ask for facts with the same instructions. The server counts one token per word.
 
-    The number of messages of each user is `MESSAGES`.
+    `users` is the number of users; each has `MESSAGES` messages.
 
     Returns:
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need. `ratios`: mnemon's input
@@ -134,7 +134,10 @@ def _count_tokens(state: ProviderState) -> dict[str, float]:
 
 
 def _count_by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
-    """Return calls and input tokens of facts and of summaries; only a request for facts has a schema."""
+    """Return calls and input tokens by purpose: facts and summaries.
+
+    A request with a schema asks for facts, and a request without a schema for a summary.
+    """
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]
 

@@ -14,7 +14,10 @@ from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open
 
 
 async def measure_decisions(deployment: Deployment, proposed: int) -> None:
-    """Store every proposal unless a similar one is stored, then print the seconds that this took, as JSON."""
+    """Store every proposal unless a similar one is stored, then print the seconds that this took, as JSON.
+
+    `proposed` is the number of proposals.
+    """
     async with open_index(deployment, Embedding()) as vector_index:
         assert vector_index.embedder is not None
         begun = time.perf_counter()

@@ -22,7 +22,10 @@ def create_application() -> FastAPI:
 
 
 async def serve_socket(descriptor: int) -> None:
-    """Serve the socket until killed, with the gateway's settings for lifespan, logs and headers."""
+    """Serve the listening socket of the file descriptor `descriptor` until killed.
+
+    The settings for lifespan, logs and headers are those of the gateway.
+    """
     config = uvicorn.Config(
         create_application(),
         ws="none",

@@ -19,7 +19,7 @@ AT_ONCE = 500
 
 
 async def measure_indexing(deployment: Deployment, numbers: range) -> None:
-    """Embed and upsert messages, then print the seconds that this took, as JSON."""
+    """Embed and upsert the messages with these `numbers`, then print the seconds that this took, as JSON."""
     async with open_index(deployment, Embedding()) as vector_index:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):

@@ -25,7 +25,15 @@ _INSERT = """
 async def measure_persisting(
     nats_url: str, database_url: str, schema: str, durable: str, messages: int
 ) -> None:
-    """Write messages of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
+    """Write messages of the log to PostgreSQL, then print seconds and resident bytes as JSON.
+
+    Args:
+        nats_url: address of the server with the log.
+        database_url: address of the database.
+        schema: database schema with the table to write.
+        durable: name of the durable that delivers the messages.
+        messages: number of messages to write.
+    """
     connection = await nats.connect(nats_url)
     subscription = await connection.jetstream().pull_subscribe_bind(durable, "LOG")
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")

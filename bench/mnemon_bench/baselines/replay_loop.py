@@ -26,7 +26,14 @@ _INSERT = """
 
 
 async def measure_replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
-    """Write events of the log to PostgreSQL, then print seconds and resident bytes as JSON."""
+    """Write events of the log to PostgreSQL, then print seconds and resident bytes as JSON.
+
+    Args:
+        nats_url: address of the server with the log.
+        database_url: address of the database.
+        schema: database schema with the table to write.
+        events: number of events to write.
+    """
     connection = await nats.connect(nats_url)
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
     config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True)

@@ -128,7 +128,12 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
-    """Yield facts, the profile, and summaries that cover all but the newest messages."""
+    """Yield facts, summaries that cover all but the `UNCOVERED` newest messages, and the profile.
+
+    Args:
+        length: number of messages of the conversation.
+        positions: log positions of these messages.
+    """
 
     def build_event(name: str, event: Event) -> LogEvent:
         return LogEvent(
@@ -160,7 +165,8 @@ def _name_user(length: int) -> str:
 async def _request_context(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
     """Return the milliseconds that a whole context took, and the context.
 
-    On a busy machine, a part may take longer than a context may wait: such a context is requested again.
+    A context that lacks parts is requested again. On a busy machine, reading a part may take longer than a
+    context waits for it. `length` is the number of messages of the conversation.
 
     Raises:
         RuntimeError: the last context has an error, or all `TRIES` contexts lack parts.

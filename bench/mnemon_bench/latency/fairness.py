@@ -129,7 +129,11 @@ async def run(
 
 
 async def _propose_facts(connection: Client, speaker: int, number: int, first: int = 0) -> float:
-    """Propose facts of a user at once; return the time before the publish, in seconds of `perf_counter`."""
+    """Propose `number` facts of a user at once, beginning with the fact `first`.
+
+    Returns:
+        The time before the publish, in seconds of `perf_counter`.
+    """
     subject = build_memory_subject(TENANT, name_user(speaker), "fact.proposed")
     bodies = [
         FactProposedV1.create_strict(text=f"{make_fact(each)}, says {name_user(speaker)}").encode_body()

@@ -129,7 +129,10 @@ async def _set_extraction(connection: Client, *, enabled: bool) -> None:
 
 
 async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> None:
-    """Wait until published messages are stored and can be found, and all proposals are decided."""
+    """Wait until published messages are stored and can be found, and all proposals are decided.
+
+    `last` has the log position of the last message of each user.
+    """
     proposed = await read_last_position(connection, build_event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
     for consumer, seq in wanted.items():

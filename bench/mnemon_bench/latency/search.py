@@ -136,6 +136,8 @@ def _make_requests(memories: Memories, requests: int, chance: random.Random) -> 
 async def _measure_requests(connection: Client, requests: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
     """Return the median and the 99th percentile of the round trip, in ms.
 
+    `requests` has the subject and the body of each request.
+
     Raises:
         RuntimeError: a search fails, or finds nothing.
     """

@@ -32,7 +32,10 @@ def count_busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, f
 
 
 def _measure_seconds(names: dict[int, str]) -> dict[str, float]:
-    """Return the CPU seconds of the child processes by name; an ended process counts for its parent."""
+    """Return the CPU seconds of the child processes by name; an ended process counts for its parent.
+
+    `names` has the names of measured processes by process id.
+    """
     used: dict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):

@@ -21,7 +21,7 @@ def compute_median_percentiles(
 
 
 def compute_median_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
-    """Return the median, over all rounds, of each rate divided by the other rate of its round.
+    """Return the median, over all rounds, of each rate divided by the rate of the same round in `others`.
 
     Other load on the machine affects both rates of a round alike, so it hardly changes their ratio.
     """

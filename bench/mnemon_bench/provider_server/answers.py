@@ -116,7 +116,10 @@ def _write_sentence(text: str) -> str:
 
 
 def _fill_schema(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
-    """Return a value of the schema whose list of objects has one object for each fact of the request."""
+    """Return a value of the schema `wanted`.
+
+    A list of objects in this value has one object for each fact in the text of `question`.
+    """
     definitions = wanted.get("$defs", {})
 
     def resolve(part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ THINKER = "thinker"
 """Part of the name of a model whose thinking cannot be disabled."""
 
 THOUGHTS = 3000
-"""Number of tokens of thinking, unless thinking is disabled; only a larger `max_tokens` leaves an answer."""
+"""Number of tokens of thinking, unless thinking is disabled. An answer needs a higher `max_tokens`."""
 
 FORBIDDEN = "a weapon"
 """Words in a request whose answer has the stop reason `refusal`."""
@@ -115,7 +115,12 @@ def _is_marked(block: Mapping[str, Any]) -> bool:
 
 
 def _check_schema(schema: object) -> None:
-    """Raise ValueError for a keyword that the API does not accept, and for an object with open fields."""
+    """Check the schema of an answer.
+
+    Raises:
+        ValueError: the schema has a keyword that the API does not accept, or an object without
+            `"additionalProperties": false`.
+    """
     if isinstance(schema, list):
         for part in schema:
             _check_schema(part)
@@ -258,7 +263,10 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
 
 
 def _count_results(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
-    """Count lines by result. A line that is left out, or is in a failed batch, counts as `processing`."""
+    """Return the number of lines by result.
+
+    A line with the damage `left out`, and every line of a failed batch, counts as `processing`.
+    """
     done = state.list_results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done

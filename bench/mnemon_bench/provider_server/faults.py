@@ -64,7 +64,8 @@ class ProviderFaults:
             refuses the line of a text; None if the batch accepts the line.
         damage: function that returns the damage to the line of a text in the results of a batch; None for no
             damage.
-        results: `half`: a file of results ends after its first half; `dropped`: the connection ends there.
+        results: `whole`: a file of results is complete. `half`: it ends after its first half. `dropped`: the
+            connection ends in the middle of the file.
         order: order of the lines in the results of a batch.
         ending: state in which batches end.
         done_share: share of the lines that are done when a batch expires or is cancelled.
@@ -81,7 +82,10 @@ class ProviderFaults:
     done_share: float = 0.5
 
     def take_fault(self, path: str) -> HttpFault | None:
-        """Remove and return the first fault that applies to a method and path; None if there is none."""
+        """Remove and return the first fault that applies to a request; None if no fault applies.
+
+        `path` is the method and path of the request, such as `GET /v1/models`.
+        """
         for fault in self.requests:
             if fault.path in path:
                 self.requests.remove(fault)

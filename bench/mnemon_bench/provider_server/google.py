@@ -66,7 +66,10 @@ def _generate_content(state: ProviderState, request: HttpRequest) -> HttpRespons
 
 
 def _parse_request(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
-    """Return the request in a body; the instructions may be cached even if the client requests no cache."""
+    """Return the request to `model` in a body.
+
+    The server may cache the instructions, even if the client requests no cache.
+    """
     instructions = _join_text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
     return ReceivedRequest(

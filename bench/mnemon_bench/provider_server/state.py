@@ -156,7 +156,7 @@ class ProviderState:
             return self._answer_question(question)
 
     def create_batch(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
-        """Create a running batch in a wire format; `given` has the format's own fields."""
+        """Create a running batch in the wire format `wire`, and store the fields `given` with it."""
         with self.lock:
             batch = ProviderBatch(
                 f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls
@@ -177,7 +177,7 @@ class ProviderState:
             self._batches.clear()
 
     def list_batches(self, wire: str | None = None) -> list[ProviderBatch]:
-        """Return the batches of a wire format, or of all wire formats, newest first."""
+        """Return the batches of the wire format `wire` (None: of all wire formats), newest first."""
         with self.lock:
             return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 

@@ -63,7 +63,10 @@ def build_refusal(status: int, message: str) -> HttpResponse:
 def build_results_file(
     state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]
 ) -> HttpResponse:
-    """Return a file of results, one JSON object per line, with the faults of its lines and of the file."""
+    """Return a file of results, one JSON object per line, with the fault `results` of the file.
+
+    `lines` has each object with the damage to its line; None for no damage. See `damage_line`.
+    """
     body = "".join(
         damage_line(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
     ).encode()

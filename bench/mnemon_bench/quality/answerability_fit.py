@@ -96,7 +96,10 @@ class JudgedQuestion(NamedTuple):
 
 
 def judge_questions(name: str, data: LabelledConversations) -> Iterator[JudgedQuestion]:
-    """Yield each question as asked in its own conversation and, if not adversarial, in at most two others."""
+    """Yield each question as asked in its own conversation and, if not adversarial, in at most two others.
+
+    `name` is the name of the data set.
+    """
     search = InProcessSearch(data)
     users = list(search.conversations)
     for question in data.questions:
@@ -139,7 +142,10 @@ def fit_weights(questions: Sequence[JudgedQuestion]) -> AnswerabilityWeights:
 
 
 def _fit_regression(rows: Sequence[tuple[JudgedQuestion, Sequence[float]]]) -> list[float]:
-    """Return the weights of a logistic regression, with the constant last."""
+    """Return the weights of a logistic regression, with the constant last.
+
+    `rows` has the questions, each with its features for this regression.
+    """
     importance = [UNANSWERED_WEIGHT + each.recall if each.kind == "answered" else 1.0 for each, _ in rows]
     totals: dict[tuple[str, Kind], float] = defaultdict(float)
     for (each, _), value in zip(rows, importance, strict=True):

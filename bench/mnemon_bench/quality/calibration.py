@@ -117,7 +117,12 @@ def _measure_language(similarities: NDArray[np.float64], pairs: Sequence[Labelle
 
 
 def _compute_curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[ThresholdPoint]:
-    """Return one point per threshold, up to the highest threshold that any pair exceeds."""
+    """Return one point per threshold, up to the highest threshold that any pair exceeds.
+
+    Args:
+        similarities: similarity of the two facts of each pair.
+        alike: for each pair, whether it is labelled `same` or `update`.
+    """
     points: list[ThresholdPoint] = []
     for threshold in THRESHOLDS:
         found = similarities > threshold

@@ -79,7 +79,13 @@ class Conversation:
         return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
 
     def match_tokens(self, query: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
-        """Return the similarity of each message's tokens to the query's tokens, by log position."""
+        """Return the similarity of each message's tokens to the query's tokens, by log position.
+
+        Args:
+            query: the query.
+            seqs: log positions of the messages.
+            tokens: rarity of the tokens.
+        """
         places = [seq - 1 for seq in seqs]
         texts = [self.texts[place].meaning for place in places]
         matches = asyncio.run(load_wordllama().match_tokens(query, texts, tokens))

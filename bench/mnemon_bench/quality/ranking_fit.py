@@ -70,7 +70,13 @@ class LabelledCandidates(NamedTuple):
 
 
 def label_questions(name: str, data: LabelledConversations, breadth: Breadth) -> Iterator[LabelledCandidates]:
-    """Yield the questions of a data set that have an answer, with the features of their candidates."""
+    """Yield the questions of a data set that have an answer, with the features of their candidates.
+
+    Args:
+        name: name of the data set.
+        data: its conversations and questions.
+        breadth: numbers of messages that each step of the search considers.
+    """
     search = InProcessSearch(data)
     for question in data.questions:
         if question.category != ADVERSARIAL:

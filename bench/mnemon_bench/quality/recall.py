@@ -175,7 +175,7 @@ def load_dialogue() -> LabelledConversations:
 
 
 def load_conversations(path: Path) -> LabelledConversations:
-    """Load a file, or all `*.json` files of a folder.
+    """Load the conversations of the file `path`, or of all `*.json` files in the folder `path`.
 
     Raises:
         OSError: a file cannot be read.

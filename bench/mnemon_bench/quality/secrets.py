@@ -59,9 +59,10 @@ def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios`: `recall_<language>` and `precision_<language>`. `targets`: 0.95 for each. `languages`: the
-        counts. `missed`: secrets that are not refused. `refused`: harmless sentences that are refused, with
-        the reason. `milliseconds`: time of one check, by percentile.
+        `ratios`: `recall_<language>` and `precision_<language>`. `targets`: 0.95 for each. `languages`: for
+        each language, the number of sentences with each label, and how many of these are refused.
+        `missed`: secrets that are not refused. `refused`: harmless sentences that are refused, with the
+        reason. `milliseconds`: time of one check, by percentile.
     """
     policy = Policy()
     report(f"checking {len(sentences)} sentences")

@@ -148,7 +148,13 @@ def _select_live_summaries(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
 
 
 def _count_messages_between(positions: list[int], end: int, start: int) -> int:
-    """Return the number of messages between two summaries; -1 if they overlap."""
+    """Return the number of messages between two summaries; -1 if the summaries overlap.
+
+    Args:
+        positions: log positions of the messages.
+        end: last log position that the earlier summary covers.
+        start: first log position that the later summary covers.
+    """
     return -1 if start <= end else sum(end < seq < start for seq in positions)
 
 

@@ -16,7 +16,7 @@ from mnemon_infra.durables import DURABLES
 
 TARGET = 2.8
 FLAT = 1.2
-"""Maximum ratio of resident memory after ten times the messages to that before."""
+"""Maximum ratio of resident memory after `large` messages to resident memory after a tenth of them."""
 
 
 async def run(

@@ -40,9 +40,10 @@ async def run(
         bare loop's. `memory` is the replay's resident memory after all events over that after a tenth of
         them. `vector_memory` is the same ratio of anonymous memory (without mapped files) for `rebuild
         --verify`, which makes vectors, too. `differences`: number of differences that `rebuild --verify`
-        finds; `differing`: the same by table. `points`: number of points that it compares, by collection.
-        `verify_seconds`: its duration. `model_calls`: number of events that it adds to the log, as a call of
-        a language model would. `targets`: limits of these figures. `events`: as given.
+        finds; `differing`: the same by table. `points`: number of points that `rebuild --verify` compares, by
+        collection. `verify_seconds`: duration of `rebuild --verify`. `model_calls`: number of events that
+        `rebuild --verify` adds to the log, as a call of a language model would. `targets`: limits of these
+        figures. `events`: as given.
         `bare_per_second` and `rebuild_per_second`: rates of all rounds, in events/s.
         `rebuild_resident_bytes` and `verify_anonymous_bytes`: memory in bytes, by number of events.
     """

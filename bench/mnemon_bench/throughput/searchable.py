@@ -123,7 +123,9 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
 
 
 async def _wait_until_idle(connection: Client) -> None:
-    """Wait until no consumer has deliveries left: the last round's conversations are compacted after its end.
+    """Wait until no consumer has deliveries left.
+
+    After the end of a round, `compact` still works on the conversations of that round.
 
     Raises:
         TimeoutError: a consumer still has deliveries after `IDLE_TIMEOUT` seconds.

@@ -9,7 +9,7 @@ from mnemon_infra.config import Deployment
 
 
 async def serve_consumers(names: Sequence[str], deployment: Deployment) -> None:
-    """Run consumers and print `ready`; serve until killed."""
+    """Run the consumers `names`, and print `ready`; serve until killed."""
     async with run_consumers(names, deployment):
         print("ready", flush=True)
         await asyncio.Event().wait()

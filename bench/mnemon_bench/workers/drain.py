@@ -16,7 +16,10 @@ from mnemon_infra.config import Deployment
 
 
 async def measure_draining(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
-    """Handle the log up to a position, then print seconds and resident bytes as JSON."""
+    """Handle the log with `workers` workers of a consumer, then print seconds and resident bytes as JSON.
+
+    `last_seq` is the log position at which the measurement ends.
+    """
     connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
     # Paused until the workers run, so that only the work is measured.

@@ -40,7 +40,10 @@ class HttpConnection:
             self._streams = None
 
     async def post(self, path: str, body: Any, key: str | None = None) -> TimedAnswer:
-        """Send a request with a JSON body, and read the answer; the times exclude opening the connection."""
+        """Send a request with a JSON body, and read the answer; the times exclude opening the connection.
+
+        `key` is the API key; None for a request without a key.
+        """
         reader, writer = await self._connect()
         content = json.dumps(body).encode()
         authorization = f"Authorization: Bearer {key}\r\n" if key else ""

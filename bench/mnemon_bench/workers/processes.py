@@ -105,7 +105,10 @@ async def run_module(module: str, *arguments: str) -> dict[str, float]:
 async def drain_log(
     deployment: Deployment, consumer: str, last_seq: int, workers: int = 1
 ) -> dict[str, float]:
-    """Have workers of a consumer handle the log up to a position; return `seconds` and `resident_bytes`.
+    """Have `workers` workers of a consumer handle the log up to the log position `last_seq`.
+
+    Returns:
+        `seconds`, and `resident_bytes` of the process that has the workers.
 
     Raises:
         RuntimeError: the process of the workers failed.

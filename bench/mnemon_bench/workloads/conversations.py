@@ -36,7 +36,10 @@ def make_message(speaker: int, number: int) -> MessageV1:
 
 
 def generate_conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterator[ChatEvent]:
-    """Yield messages of all users in turn: message `first` of each user, then the next message of each."""
+    """Yield `messages` messages of each user, the users in turn.
+
+    The message number `first` of each user comes first, then the next message of each.
+    """
     for number in range(first, first + messages):
         for speaker in users:
             yield ChatEvent(name_user(speaker), make_message(speaker, number))
@@ -62,7 +65,10 @@ async def publish_messages(connection: Client, talk: Events) -> list[int]:
 
 
 async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:
-    """Wait until `extract` has read every user's conversation, to its last message."""
+    """Wait until `extract` has read every user's conversation, to its last message.
+
+    `last` has the log position of the last message of each user.
+    """
     furthest = dict.fromkeys(last, 0)
     position = 0
     while any(furthest[name] < seq for name, seq in last.items()):
@@ -81,7 +87,7 @@ async def count_windows(connection: Client) -> int:
 async def _read_answered_windows(
     connection: Client, after: int
 ) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
-    """Yield each `window.answered` after a log position, as position, user and event."""
+    """Yield each `window.answered` after the log position `after`, as log position, user and event."""
     async for delivery, address, event in read_events(
         connection, build_event_filter("window.answered"), after
     ):
@@ -90,7 +96,7 @@ async def _read_answered_windows(
 
 
 async def wait_for_summaries(connection: Client, seq: int) -> None:
-    """Wait until `persist` has written the log up to a position, and no trigger of `compact` waits."""
+    """Wait until `persist` has written the log up to position `seq`, and no trigger of `compact` waits."""
     stream_context = connection.jetstream()
     while await read_applied_position(stream_context) < seq:
         await asyncio.sleep(0.01)
@@ -99,7 +105,7 @@ async def wait_for_summaries(connection: Client, seq: int) -> None:
 
 
 async def wait_for_index(connection: Client, seq: int) -> None:
-    """Wait until `persist` and `index` have reached a log position, and no work of `index` is left."""
+    """Wait until `persist` and `index` have reached position `seq`, and no work of `index` is left."""
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
         while await read_applied_position(stream_context, consumer) < seq:

@@ -25,6 +25,8 @@ def make_subject(number: int) -> str:
 async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
     """Append messages to the log, in atomic batches, and return the last position of the log.
 
+    `messages` is the number of messages to append, and `first` the number of the first.
+
     Raises:
         RuntimeError: the last position of the log is below `messages` afterwards.
     """
