@@ -127,7 +127,7 @@ def build_consumer(
     models: "LanguageModels",
     deployment: Deployment,
 ) -> Consumer:
-    """Return one consumer. A process imports only the consumers that it runs.
+    """Return the consumer `name`. A process imports only the consumers that it runs.
 
     Raises:
         LookupError: the name is not in `CONSUMERS`.
@@ -167,7 +167,7 @@ def build_consumer(
 
 @asynccontextmanager
 async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
-    """Serve metrics and health of this process over HTTP; yield the probe, or None without a port."""
+    """Serve metrics and health of this process over HTTP; yield the probe, None if no port is set."""
     if deployment.metrics_port is None:
         yield None
         return
@@ -181,7 +181,11 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
         RUNNING.set(1, name)
 
     def measure_models() -> "list[Fault]":
-        """Set the metrics of spending and of failing models; return a fault for each model to correct."""
+        """Set the metrics of spending and of failing models.
+
+        Returns:
+            A fault for each model that cannot be used before an operator corrects the cause.
+        """
         budget.measure_spending()
         model_reports.measure_failing_models()
         return model_reports.list_refusals()

@@ -11,8 +11,9 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
-"""Seconds after which work in progress is cancelled, to be retried, when the process stops: less than the
-consumer has, see `mnemon_infra.durables.GRACEFUL_TIMEOUT`.
+"""Seconds from the stop of the process until work in progress is cancelled, to be retried.
+
+The time is less than `mnemon_infra.durables.GRACEFUL_TIMEOUT`, which the consumer has to finish its batch.
 """
 
 

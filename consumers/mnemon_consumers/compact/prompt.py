@@ -30,8 +30,8 @@ ENDING: Final = 500
 from its beginning."""
 
 TOOL_BEGINNING: Final = 300
-"""Maximum number of characters of a message's tool calls, and of a tool's result, that the model is shown:
-the bot's answer tells the outcome."""
+"""Maximum number of characters of a message's tool calls, and of a tool's result, that the model is shown.
+The bot's answer tells the outcome of the calls."""
 
 MOST_TOKENS: Final = 2000
 """Maximum number of tokens of an answer. Summaries are much shorter, but the thoughts of thinking models

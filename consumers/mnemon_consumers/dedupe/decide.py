@@ -278,7 +278,7 @@ def save_candidate(
 def _write_fact(
     proposal: Proposal, other: KeptFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[DecisionEvent]:
-    """Return the events that give a fact new content, or confirm the fact if the content is the same.
+    """Return the events that give `other` the content of `fact`, or confirm `other` if it has this content.
 
     A change of the tier may evict facts. If a fact of high importance would have to be evicted for a fact of
     lower than high importance, the event rejects the proposal instead.
@@ -344,7 +344,7 @@ def _derive_id(*parts: str) -> str:
 
 
 def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """Return the fact with its own words and the attributes that the proposal adds.
+    """Return the fact `former` with its own words, and the attributes that the proposal `proposed` adds.
 
     The larger importance counts. `expires_at` of the proposal replaces the former end. Without `expires_at`,
     a fact in the tier `working` gets the later of two ends: its former end, and the end that the proposal's
@@ -362,7 +362,7 @@ def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings:
 def rewrite_fact(
     former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1
 ) -> Fact:
-    """Return the fact with the newer words.
+    """Return the fact `former` with the words and names of `fact`, which `proposed` would become.
 
     The larger importance counts. Kind and tier change only if the proposal names them. The end is that of
     the proposal; without one in the proposal, `compute_rewritten_expiry` gives the end.

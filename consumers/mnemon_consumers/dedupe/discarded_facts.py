@@ -19,6 +19,8 @@ async def forget_discarded_facts(
 ) -> list[DecisionEvent]:
     """Return the events that forget each kept fact whose sources are all discarded messages.
 
+    `kept` has the ids of the kept facts.
+
     Only messages before the newest discard at which the setting `discard_facts` was on count as discarded.
     Turning the setting on later forgets nothing. A fact that was saved by a tool, imported or changed by the
     verb `update` stays.

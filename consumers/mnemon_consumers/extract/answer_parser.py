@@ -245,6 +245,8 @@ def _find_fact_list(value: object) -> list[object] | None:
 def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
     """Read a list that has text around it, or is malformed or cut off.
 
+    `begins` matches the text up to the opening bracket of the list; None if no list was found.
+
     Returns:
         The list, or None if it cannot be read; and the position in the text of the first character after it.
     """
@@ -262,9 +264,12 @@ def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] 
 
 
 def _find_list_end(text: str, start: int) -> tuple[int, bool]:
-    """Return the end of a list and True, or the end of its last complete entry and False if it is cut off.
+    """Find the end of the list that begins at index `start`.
 
     Incomplete entries are dropped: a sentence that was cut off may say the opposite of what was meant.
+
+    Returns:
+        The end of the list and True. If the list is cut off, the end of its last complete entry and False.
     """
     opened, quoted, end = 0, False, start + 1
     for found in _MARK.finditer(text, start):

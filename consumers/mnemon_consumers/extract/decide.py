@@ -56,7 +56,10 @@ class WindowCut(NamedTuple):
 def is_worth_reading(
     role: Role, content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None
 ) -> bool:
-    """Return whether a message may hold new facts: words of a user or assistant that are not from memory."""
+    """Return whether a message may hold new facts.
+
+    The message is from a user or an assistant, has a letter, and is not from memory (`is_from_memory`).
+    """
     return (
         role in _READ_ROLES
         and any(character.isalpha() for character in content)

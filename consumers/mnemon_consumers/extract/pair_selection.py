@@ -44,8 +44,9 @@ def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> li
 def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
     """Order two facts as a pair, the fact with the newer words first.
 
-    The facts are ordered by log position, or by `saved_at` if a merge wrote one of them: a merge has a later
-    position than the words that it took over.
+    The facts are ordered by log position. If a merge wrote one of them, they are ordered by `saved_at`,
+    because a merge has a later position than the words that it took over. `merges` has the event ids of
+    merges.
     """
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))

@@ -59,7 +59,7 @@ class ProjectionLag:
             return True
 
     async def await_position(self, connection: Client, seq: int) -> int:
-        """Wait up to `WAIT_SECONDS` until the log is projected up to a position; return the position reached.
+        """Wait up to `WAIT_SECONDS` until the log is projected up to `seq`; return the position reached.
 
         Raises:
             nats.errors.Error: the server does not answer.

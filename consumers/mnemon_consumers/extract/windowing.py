@@ -146,7 +146,16 @@ class WindowCutter:
         rested: bool,
         check_at: dict[Owner, datetime],
     ) -> list[Owner]:
-        """Cut a page of each conversation; return the users who have more pages."""
+        """Cut a page of each conversation; return the users who have more pages.
+
+        Args:
+            connection: connection to the log.
+            transaction: transaction in which the windows are written.
+            owners: the users.
+            up_to: log position of the last message to cut.
+            rested: whether all messages are due.
+            check_at: gets, for each user without further pages, the time of the next check.
+        """
         now = datetime.now(UTC)
         wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
         found = await load_uncovered_messages(wanted, "windows")(transaction)
@@ -174,7 +183,7 @@ class WindowCutter:
     async def _find_unsettled_users(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
-        """Return users with messages beyond a log position, each with the time of the next check."""
+        """Return users with messages beyond position `up_to`, each with the time of the next check."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
             *(read_last_position(connection, build_chat_filter(*owner, "message")) for owner in owners)

@@ -83,5 +83,8 @@ class IndexConsumer:
         return ACK if done else Retry(0.2)
 
     def _distrust_positions(self) -> None:
-        """Treat every event so far as delivered before: a killed server may have lost its delivery counts."""
+        """Treat every event so far as one that may have been indexed before.
+
+        A server that was killed may have lost its delivery counts.
+        """
         self._known_position = max(self._known_position, self._newest_position)

@@ -136,7 +136,15 @@ async def _reconcile_collection(
     live: Sequence[SearchableItem],
     known: Mapping[UUID, object],
 ) -> None:
-    """Write the points of live items that are missing or outdated, and delete points without a live item."""
+    """Write the points of live items that are missing or outdated, and delete points without a live item.
+
+    Args:
+        vector_index: the vector index.
+        collection: the collection of the points.
+        owner: the user.
+        live: all items of the user that should have a point in the collection.
+        known: the user's points in the collection, as `_read_versions` returns them.
+    """
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
     await vector_index.vectors.upsert(collection, await build_points(vector_index, absent))
     await _delete_points(vector_index, collection, owner, known.keys() - {each.id for each in live})
@@ -192,9 +200,9 @@ def _build_indexed_document(owner: Owner, stored: StoredDocument) -> IndexedDocu
 
 
 async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: Owner, position: int) -> None:
-    """Remove the points of hidden messages, up to a log position.
+    """Remove the points of hidden messages, up to the log position `position`.
 
-    Points beyond the position stay: the rows of their messages may still be missing.
+    Points beyond it stay, because the rows of their messages may still be missing.
     """
     async for page in vector_index.vectors.scroll(Collection.MESSAGES, owner):
         settled = [stored for stored in page if int(str(stored.payload["seq"])) <= position]

@@ -49,7 +49,10 @@ def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
 
 
 def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
-    """Return the row of an event, None if it has no row, and the outcome of its delivery after the write."""
+    """Return the row of an event, and the outcome of its delivery after the write.
+
+    The row is None if the event has no row.
+    """
     if delivery.subject == FILLER_SUBJECT:
         return None, IS_FILLER
     try:

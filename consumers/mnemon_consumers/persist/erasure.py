@@ -164,8 +164,9 @@ def _build_register_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | N
 async def _reproject_events(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Project the user's remaining events again, and remove events that the erasure covers from the log.
 
-    An event that was taken for a copy of a now erased event with the same id is written again. An event that
-    a model derived from erased messages during the erasure is removed.
+    Only events after the log position `after` are read. An event may have the id of an erased event, and so
+    have counted as its copy; such an event gets its row now. An event that a model derived from erased
+    messages during the erasure is removed.
     """
     for pattern in build_user_filters(*erased.owner):
         async with aclosing(read_event_pages(connection, pattern, after)) as answers:

@@ -13,9 +13,9 @@ def is_about_another_thing(alignment: Alignment) -> bool:
     """Return whether a word before a shared noun says that the facts may be about two things of a kind.
 
     For example, "second" does in "Has a second rabbit" beside "Has a rabbit". If only one of the facts tells
-    an end, so do "old" in "Sold the old piano" beside "Owns a piano", and the indefinite article in "Had a
-    cat that died" beside "Has a cat", unless both facts have a further word in common after the noun: "a
-    cat from York".
+    an end, two other words do, too: "old" in "Sold the old piano" beside "Owns a piano", and the indefinite
+    article in "Had a cat that died" beside "Has a cat". The article does not if both facts have another word
+    in common after the noun, as in "a cat from York".
     """
     old, new = alignment.statements
     things = [(a, b) for a, b in alignment.pairs if _may_be_thing(a) and _may_be_thing(b)]
@@ -44,7 +44,7 @@ def _may_be_thing(term: Term) -> bool:
 
 
 def _is_told_further(alignment: Alignment, thing: tuple[Term, Term]) -> bool:
-    """Return whether both facts have a further word after a thing in common: "a book about Rome"."""
+    """Return whether both facts have another word in common after the thing: "a book about Rome"."""
     return any(
         a.weight > 0 and a.place > thing[0].place and b.place > thing[1].place for a, b in alignment.pairs
     )

@@ -97,7 +97,12 @@ def align_facts(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | N
 
 
 def _pair_common_keys(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
-    """Return scored pairs of the indexes of terms that have a key in common."""
+    """Return the pairs of terms that have a key in common, each with its score.
+
+    Returns:
+        For each pair: the score; the distance of the indexes, negative; the index in `old.terms`; and the
+        index in `new.terms`.
+    """
     places: dict[str, list[int]] = {}
     for j, term in enumerate(new.terms):
         for key in term.keys:
@@ -107,7 +112,12 @@ def _pair_common_keys(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int
 
 
 def _match_pairs(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
-    """Add pairs to the matched terms, the best score first; a term is in one pair at most."""
+    """Add pairs to the matched terms, the best score first; a term is in one pair at most.
+
+    Args:
+        scored: pairs of indexes with their scores, as `_pair_common_keys` returns them.
+        of_old: maps the index of each matched term of the older fact to that of its counterpart.
+    """
     taken = set(of_old.values())
     for _, _, i, j in sorted(scored, reverse=True):
         if i not in of_old and j not in taken:
@@ -195,7 +205,11 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
 
 
 def _mark_token(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
-    """Return the string by which a token is compared: the index of its counterpart, or else its word."""
+    """Return the string by which a token is compared.
+
+    For a matched term, it is made from `pair`, the index of the older fact's term. For any other token, it is
+    the word.
+    """
     if isinstance(pair, int):
         return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text

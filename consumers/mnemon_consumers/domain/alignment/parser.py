@@ -150,7 +150,10 @@ class _Parser:
         return usable
 
     def _is_after_year(self, at: int) -> bool:
-        """Return whether a year stands before a token: «2020 года» is no age, as «45 лет» is."""
+        """Return whether a year stands before a token.
+
+        For example, «2020 года» has a year before «года», and so is no age. «45 лет» is an age.
+        """
         before = self._tokens[at - 1].word if at else ""
         return before.isdecimal() and 1900 <= int(before) <= 2100
 

@@ -349,8 +349,8 @@ class _PairComparison:
         """Return whether the facts have only dates and numbers in common, and one of them says something
         else.
 
-        For example, "Got married in 2020" and "Graduated in 2020" do, and so do "Graduated in 2020" and
-        "Retired in 2020", whose verbs have no content but that something is over.
+        For example, "Got married in 2020" and "Graduated in 2020" do. So do "Graduated in 2020" and "Retired
+        in 2020", although their verbs say only that something is over.
         """
         left = list_kinds((*self.alignment.old, *self.alignment.new)) - _KINDS_OF_DETAILS
         old, new = (

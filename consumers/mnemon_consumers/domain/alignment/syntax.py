@@ -24,7 +24,7 @@ _BETWEEN: Final = 3
 """Maximum number of words between a verb and its particle, or between the two sides of a contrast."""
 
 _AT: Final = frozenset(("at", "on", "in"))
-"""Prepositions before a number or date that do not change its meaning, as "before" does."""
+"""Prepositions that do not change the meaning of the number or date after them; "before" changes it."""
 
 _PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
 """OpenCorpora's grammemes of Russian predicates."""
@@ -125,8 +125,8 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
 def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
     """Return the indexes of the tokens that begin a clause, in order; the first is 0.
 
-    A dash begins a clause if a predicate stands before it, and it does not identify a thing, as in "Основной
-    телефон — Samsung".
+    A dash begins a clause if a predicate stands before it. A dash right after the head begins none, because
+    it identifies a thing, as in "Основной телефон — Samsung". `head` is the number of tokens of the head.
     """
     starts = [0]
     has_predicate = False

@@ -8,7 +8,11 @@ from mnemon_contracts.settings.groups import FactLimits
 
 
 def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the expiry date of a working fact without a date; None unless `limits` sets a number of days."""
+    """Return the expiry date of a working fact without a date.
+
+    Returns:
+        The date that is `limits.working_days` days after `at`; None if `limits` sets no number of days.
+    """
     return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
@@ -30,7 +34,7 @@ def compute_tier_expiry(former: Fact, tier: Tier, at: datetime, limits: FactLimi
 def compute_rewritten_expiry(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the expiry date of a rewritten fact: the end that it names, else see `compute_tier_expiry`.
+    """Return the expiry date of a rewritten fact: `end`, or else the date from `compute_tier_expiry`.
 
     Args:
         former: the fact in its old words. If these words named an end and have changed, the former end is

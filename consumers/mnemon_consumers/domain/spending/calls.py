@@ -70,7 +70,7 @@ def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_b
 
 
 def find_price(model: str, prices: Iterable[Price]) -> Price | None:
-    """Return the price for exactly this name, else for the longest name that this model is a revision of.
+    """Return the price named `model`, else that with the longest name of which `model` is a revision.
 
     Returns:
         None if the model has no price.
@@ -80,7 +80,7 @@ def find_price(model: str, prices: Iterable[Price]) -> Price | None:
 
 
 def _is_revision(model: str, named: str) -> bool:
-    """Return whether a model has exactly a name, or the name with a date or revision after it."""
+    """Return whether `model` is the name `named`, alone or with a date or revision after it."""
     if not model.startswith(named):
         return False
     rest = model[len(named) :]

@@ -57,7 +57,7 @@ class Period:
 
 
 async def load_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
-    """Load the spending of a tenant, or of all tenants, for a number of days of which today is the last.
+    """Load the spending of a tenant (None: of all tenants) on the last `days` days, today included.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -163,7 +163,7 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
 def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
     """Return the event with the outcome `gone`.
 
-    It is for a window whose messages were removed, or of which none is worth reading as a whole.
+    The messages of the window were removed, or none of them is worth reading.
     """
     return build_answered_event(window, "gone", batch_id=batch_id)
 

@@ -54,7 +54,8 @@ LINE_OVERHEAD: Final = 2000
 """Maximum number of bytes of a line besides the content of its request."""
 
 MOST_WINDOWS: Final = 40
-"""Maximum number of windows that one event names: the ids of the pairs of a window take up to 20 kB."""
+"""Maximum number of windows that one event names. The ids of the pairs of a window take up to 20 kB, and
+an event has to fit in one message of NATS."""
 
 
 PROJECTION_WAIT: Final = 5.0

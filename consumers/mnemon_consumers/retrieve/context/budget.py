@@ -51,7 +51,10 @@ def fit_context(
     A section takes at most the tokens that `sections` gives it; 0 leaves the section out. A section of facts
     also takes at most its `characters`. Recent messages additionally take the tokens that other sections
     leave. If not everything fits, a section that needs more than its share of the budget is limited to its
-    share. `count` gets the same texts several times and should cache them.
+    share.
+
+    `count` gets the same texts several times and should cache them. `cut` returns the beginning of a text, up
+    to a number of tokens.
     """
     chooser = ItemChooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}

@@ -89,7 +89,7 @@ class ItemChooser:
         self._section_tokens: dict[tuple[SectionKind, tuple[int, ...]], tuple[Sequence[Item], int]] = {}
 
     def fill_sections(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
-        """Choose items for every section, each within its own tokens."""
+        """Choose items for every section; `rooms` has the maximum number of tokens of each section."""
         choice: SectionSelection = {}
         for section in DEDUPLICATION_ORDER:
             choice[section] = self._choose_section(
@@ -98,7 +98,10 @@ class ItemChooser:
         return choice
 
     def extend_recent(self, choice: SectionSelection, spare: int) -> SectionSelection:
-        """Show more recent messages with the tokens that other sections leave."""
+        """Return the choice with more recent messages, for which other sections leave `spare` tokens.
+
+        Messages that are shown in `recent` now are dropped from `conversation`.
+        """
         room = choice["recent"].tokens + spare
         extended = choice | {"recent": self._choose_section("recent", self.context.recent, room)}
         earlier = _drop_repeated_items("conversation", choice["conversation"].items, extended)

@@ -38,7 +38,10 @@ class HitRows(Protocol[RowLookup, Value]):
         """Return the part of the request that has to be looked up; None if nothing is missing."""
 
     def merge(self, lookup: RowLookup, rows: Value, seq: int) -> Self:
-        """Return these rows together with newly looked-up rows."""
+        """Return these rows together with `rows`, the result of `lookup`.
+
+        `seq` is the log position that `rows` reflect.
+        """
 
     def trim(self, lookup: RowLookup) -> Self:
         """Return the rows to cache: all rows, or only the last requested rows if there are too many."""

@@ -96,7 +96,12 @@ class LogFollower:
         return await self._await_position(self._indexed, owner, min_seq)
 
     def has_to_read_tail(self, position: int, min_seq: int | None) -> bool:
-        """Return whether rows as of the applied position may lack events that a request has to reflect."""
+        """Return whether rows as of the applied position may lack events that a request has to reflect.
+
+        Args:
+            position: the applied position; 0 if it is unknown.
+            min_seq: log position that the request has to reflect; None if it names none.
+        """
         # Position 0 means unknown: rows may exist before the first acknowledgement.
         return (min_seq is not None and position < min_seq) or (not position and self._is_following)
 

@@ -81,9 +81,10 @@ class Memory:
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return at least the `limit` newest messages, or all if there are fewer; `left_out` counts too.
+        """Return at least the `limit` newest messages, or all if there are fewer.
 
-        Return None if the cache lacks some of them, or reflects a log position before `min_seq`.
+        Older messages that the view leaves out because the newer ones are long (`left_out`) count too. Return
+        None if the cache lacks some messages, or reflects a log position before `min_seq`.
         """
         measured = self._cache.get_message_entry(owner).get(conversation)
         seen = _select_current(measured.view if measured else None, min_seq)

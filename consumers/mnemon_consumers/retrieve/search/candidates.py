@@ -38,9 +38,10 @@ async def find_candidates(
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
 ) -> list[FusedCandidate]:
-    """Return the best candidates that have these payload fields and pass the filter of ids, best first.
+    """Return the best candidates that have the payload fields `where` and pass the filter `ids`, best first.
 
-    Words find up to `limit` candidates, and the vector as many. Without a vector only words are used.
+    Words find up to `limit` candidates, and the vector `meaning` as many. Without a vector only words are
+    used. If `where` or `ids` is None, it excludes no candidate.
 
     Raises:
         VectorsUnavailable: the vector store does not answer.

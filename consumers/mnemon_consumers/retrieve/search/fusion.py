@@ -90,7 +90,8 @@ def compute_relevance(similarity: float | None, overlap: float, trust: float = 1
 
     The value is the cosine; an item with all words of the query gets half of the distance to 1 added. So a
     threshold has the same meaning as a threshold on cosines, and exact words count where vectors are weak.
-    Without a cosine the value is the share of the query's words; the less a cosine counts, the more words do.
+    Without a cosine the value is `overlap`, the share of the query's words that the item has. `trust` is the
+    share of the cosine that counts; the lower it is, the more the words count.
     """
     if similarity is None:
         return overlap

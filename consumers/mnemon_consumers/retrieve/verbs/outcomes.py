@@ -20,7 +20,7 @@ def list_rejected_events(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]
 
 
 def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
-    """Return the outcome of an event: applied, rejected or waiting.
+    """Return the outcome of the event at position `seq`: applied, rejected or waiting.
 
     Every event up to the position `applied` is handled. `letters` are the dead letters of the user's rejected
     events.

@@ -81,7 +81,10 @@ async def attempt_check(check: Awaitable[None]) -> None:
 
 
 async def await_visibility(read: Awaitable[object]) -> None:
-    """Wait until later reads show a change. Errors are ignored, because the change is in the log already."""
+    """Wait until later reads show a change, by awaiting `read`, a read as of the position of the change.
+
+    Errors are ignored, because the change is in the log already.
+    """
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read
 

@@ -84,7 +84,13 @@ async def _search_view(
 
 
 def build_search_reply(result: SearchResult, limit: int, seen_seq: int) -> SearchReplyV2:
-    """Return the best hits as a reply of either version; requests of version 1 exclude summaries."""
+    """Return the best hits as a reply of either version; requests of version 1 exclude summaries.
+
+    Args:
+        result: the hits of all scopes.
+        limit: maximum number of hits.
+        seen_seq: log position that the reply reflects.
+    """
     hits = tuple(
         SearchHitV2.model_construct(
             id=hit.id,

@@ -148,14 +148,17 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
 
 
 def _find_day_after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
-    """Return the day after the current day, week, month or year, or after the next one."""
+    """Return the day after the period that a phrase names.
+
+    The period is the day, week, month or year that contains `day`, or the next one.
+    """
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _find_day_after(day, unit)
     return _find_day_after(first, unit) if language.next.search(phrase) else first
 
 
 def _find_day_after(day: date, unit: str) -> date:
-    """Return the first day after the day, week, month or year that contains a day."""
+    """Return the first day after the `unit` (day, week, month or year) that contains `day`."""
     match unit:
         case "week":
             return day + timedelta(days=7 - day.weekday())
@@ -172,6 +175,12 @@ def _parse_date(language: str, phrase: str, day: date, day_of_month: str) -> tup
     """Return a day of the date that a phrase names, and the unit of this date; None if it is not a date.
 
     The unit is `day`, `week`, `month` or `year`. The day of a longer unit is any day within it.
+
+    Args:
+        language: the code of the language in dateparser.
+        phrase: words that may be a date.
+        day: the day to which the phrase is relative.
+        day_of_month: the setting `PREFER_DAY_OF_MONTH` of dateparser.
     """
     # Loading takes 0.1 s, and as long again for each language, so only texts that name an end load it.
     from dateparser.date import DateDataParser

@@ -26,7 +26,7 @@ FEWEST_DIGITS: Final = 4
 CARD_DIGITS: Final = 7
 ACCOUNT_DIGITS: Final = 6
 """Minimum number of digits of a text that is checked for bank account numbers. For card numbers, the minimum
-is `CARD_DIGITS`, which a card's expiry date with its code has."""
+is `CARD_DIGITS`, the number of digits of a card's expiry date and code together."""
 
 PIECE: Final = 1_000
 """Maximum number of characters of a piece: longer texts are examined in pieces."""

@@ -48,7 +48,7 @@ _SPELLINGS: Final = (
 )
 
 _SPELLED: Final = re.compile(r"p[a@4]?[s5$]|parol|п[аaоo@4][рp]|пас", re.IGNORECASE)
-"""Cheap check before the search for other spellings of "password": each contains one of these strings."""
+"""Cheap check before the search for spellings of "password": each spelling contains one of these strings."""
 
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 """Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""

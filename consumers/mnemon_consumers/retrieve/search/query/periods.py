@@ -310,7 +310,10 @@ def _set_year(dates: _DateRange, year: int) -> _DateRange:
 
 
 def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
-    """Return the day a number of units from today; a month after 31 January is the last day of February."""
+    """Return the day that is `count` units of `kind` after `today`; before it if `count` is negative.
+
+    A month after 31 January is the last day of February.
+    """
     match kind:
         case WordKind.DAY_UNIT:
             return today + timedelta(days=count)
@@ -540,7 +543,7 @@ def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[_DateRange, ...]] 
 
 
 def _cut_date_range(dates: _DateRange, number: int, parts: int) -> _DateRange:
-    """Return one of several equal parts of a range, counted from 0, in whole months or in whole days."""
+    """Return part `number`, from 0 on, of `parts` equal parts of a range, in whole months or whole days."""
     months = {"year": 12, "season": 3}.get(dates.unit, 0)
     if months and months % parts == 0:
         count = months // parts
@@ -730,7 +733,7 @@ _EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
 
 
 def _read_phrase(sentence: _DateSentence, start: int, rules: Sequence[_PhraseRule]) -> _Phrase | None:
-    """Read the phrase that begins with a word, by the first rule that fits it; None if no rule fits."""
+    """Read the phrase that begins at index `start`, by the first rule that fits it; None if none fits."""
     for rule in rules:
         found = rule.pattern.match(sentence.roles, start)
         if found is None:
@@ -801,7 +804,7 @@ def _extend_to_today(phrase: _Phrase, sentence: _DateSentence) -> tuple[_DateRan
 
 
 def _share_year(one: _Phrase, other: _Phrase) -> _Phrase:
-    """Give a phrase the year of another, as in "in June and July 2023"."""
+    """Return the phrase `one` with the year of `other`, as in "in June and July 2023"."""
     year, last = other.ranges[0].first.year, other.ranges[0]
     if last.is_yearly or last.unit not in ("day", "month", "season"):
         return one

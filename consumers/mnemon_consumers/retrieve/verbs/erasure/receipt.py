@@ -65,7 +65,12 @@ class RegisteredEvent(NamedTuple):
 
 
 def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
-    """Return the counts of the stores that have finished."""
+    """Return the counts of the stores that have finished.
+
+    Args:
+        before: the counts of all stores before the erasure.
+        left: the stores that have not finished.
+    """
     not_done = {*left, *([GENERATIONS] if "log" in left else [])}
     return {name: count for name, count in before.items() if name not in not_done}
 
@@ -76,7 +81,10 @@ def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 
 
 async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """Wait up to `ERASURE_TIMEOUT` seconds for the stores; return the stores that have not finished."""
+    """Wait up to `ERASURE_TIMEOUT` seconds for the stores; return the stores that have not finished.
+
+    `not_done` returns the stores that have not finished at the time of the call.
+    """
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(ERASURE_TIMEOUT),
@@ -97,8 +105,12 @@ async def find_unfinished_stores(
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
-    `is_settled` tells whether `persist` has marked the row of the erasure as finished; None if there is no
-    row yet.
+    Args:
+        connection: connection to the server that has the streams.
+        registered: the event of the erasure.
+        position: log position of this event.
+        is_settled: whether `persist` has marked the row of the erasure as finished; None if there is no row
+            yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -112,7 +124,10 @@ async def find_unfinished_stores(
 
 
 async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
-    """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
+    """Return whether `index` has passed the erasure and has no sweep of the user left to do.
+
+    `position` is the log position of the erasure.
+    """
     if await read_applied_position(connection.jetstream(), "index") < position:
         return False
     return not await list_waiting_subjects(connection, build_trigger_subject("index", *owner))
@@ -169,7 +184,7 @@ async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids:
 async def count_orphaned_points(
     database: Database, vector_index: VectorIndex, owner: Owner, below: int
 ) -> int:
-    """Count the points without a row: those of messages below a log position, and those of other items.
+    """Count the points without a row: those of messages below the log position `below`, and of other items.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.

@@ -135,7 +135,10 @@ class FactVerbs:
     async def _rewrite_fact(
         self, address: Address, stored: FactRecord, changes: FactChanges, seq: int
     ) -> int:
-        """Change a fact; return the log position that reflects the change."""
+        """Change a fact; return the log position that reflects the change.
+
+        `seq` is the log position that `stored` reflects; it is returned if the fact already is as requested.
+        """
         owner, former = address.owner, _build_fact(stored)
         fact = rewrite_fact(former, changes, get_current_time(), self._settings.get_settings(address.tenant))
         if fact == former:

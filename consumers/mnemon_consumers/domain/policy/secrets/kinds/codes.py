@@ -437,7 +437,7 @@ def _is_given_before(match: re.Match[str]) -> bool:
 
 
 def _contains_code_noun(noun: str) -> bool:
-    """Return whether a noun such as "PIN" begins within the first four words of a text."""
+    """Return whether a noun such as "PIN" begins within the first four words of the text `noun`."""
     head = " ".join(noun.split()[:4])
     found = _NOUN.search(f"{head} {' '.join(noun.split()[4:8])}")
     return found is not None and not _HARMLESS.search(noun[: found.start()]) and found.start() <= len(head)
