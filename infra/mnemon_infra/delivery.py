@@ -97,8 +97,9 @@ class Delivery(msgspec.Struct, frozen=True):
 def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
     """Return the time at which the log stored an event, in nanoseconds since 1970.
 
-    For a restored event, the time is that of the log from which it was restored; for any other event, it is
-    `nanoseconds`, the server's time of storage.
+    For a restored event, the time is that of the log from which the event was restored, in the headers. For
+    any other event, the time is `nanoseconds`, the server's time of storage. `sequence` is the event's
+    position.
     """
     position, _, original = (headers or {}).get(STORED_AT, "").partition(":")
     return int(original) if position == str(sequence) and _is_number(original) else nanoseconds

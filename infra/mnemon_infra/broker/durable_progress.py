@@ -106,7 +106,7 @@ async def compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInf
 async def _load_stored_time(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """Return the time at which the server stored the first message of a pattern at a position or beyond.
+    """Return the time at which the server stored the first message of `pattern` at `position` or beyond.
 
     The time is in seconds since 1970; None if there is no such message.
     """

@@ -1,6 +1,6 @@
 """Outcomes of deliveries: a consumer decides them, and only this module translates them for NATS.
 
-Of the log, `mnemon_consumers.persist.decide` names the events that become dead letters.
+`mnemon_consumers.persist.decide` decides which events of the log become dead letters of `persist`.
 """
 
 import asyncio
@@ -40,7 +40,10 @@ HEADROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Outcome: the message is handled. `reason` says why it has no effect; None if its effect is stored."""
+    """Outcome: the message is handled.
+
+    `reason` says why the message has no effect; None if the effect of the message is stored.
+    """
 
     reason: str | None = None
 
@@ -70,7 +73,7 @@ ACK = Ack()
 
 
 def compute_retry_delay(deliveries: int) -> float:
-    """Return the seconds until the next delivery of a message that has had this number of deliveries."""
+    """Return the seconds until the next delivery of a message that was delivered `deliveries` times."""
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 

@@ -224,7 +224,7 @@ class Lookup:
     async def fetch_each(
         self, connection: Connection, keys: Sequence[Mapping[str, Any]]
     ) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each set of parameters, in the order of the sets.
+        """Return the rows of each set of parameters in `keys`, in the order of the sets.
 
         The rows of one set are in no particular order.
         """

@@ -255,7 +255,10 @@ class _TextRefused(EmbeddingRefused):
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """Open the model for the duration of the block. If its dimension is unknown, a first request finds it.
+    """Open `model` for the duration of the block; None opens `USUAL_MODEL`.
+
+    If `DIMENSIONS` does not have the model, a first request finds the dimension of its vectors. `try_seconds`
+    and `retries` are as for `TIMEOUT` and `RETRIES`.
 
     Raises:
         EmbeddingNotConfigured: the key is missing, or has characters that no request can carry.

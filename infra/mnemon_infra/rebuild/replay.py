@@ -51,7 +51,7 @@ class Replay:
         self._connection = connection
 
     async def replay_until(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
-        """Write the log up to a position, then remove content below watermarks and of items that have ended.
+        """Write the log up to `position`, then remove content below watermarks and of items that have ended.
 
         Invalid events, and events that the database refuses, are left out: `persist` makes dead letters of
         them.

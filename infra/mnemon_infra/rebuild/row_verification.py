@@ -111,7 +111,9 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait up to the timeout until `persist` has no event and no sweep left; replay what it has applied.
+        """Wait until `persist` has no event and no sweep left, then replay the events that it has applied.
+
+        The wait ends at the timeout, even if `persist` has work left.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.

@@ -136,8 +136,8 @@ async def record_batch(
 ) -> None:
     """Record in the trace of each event how a consumer handled it.
 
-    `ends` has the outcomes, in the words of `mnemon_infra.telemetry.metrics`. The times are in seconds since
-    1970.
+    `ends` has the outcome of each delivery, in the words of `mnemon_infra.telemetry.metrics`. `begun` and
+    `ended` are the begin and the end of the batch, in seconds since 1970.
     """
     for place, (delivery, end) in enumerate(zip(deliveries, ends, strict=True)):
         if place % _AT_A_TIME == 0:

@@ -99,7 +99,7 @@ async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former
 
 
 async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) -> None:
-    """Give the collections of a schema to another schema, which has no collections.
+    """Give the collections of `schema` to the schema `to`, which has no collections.
 
     Raises:
         VectorsUnavailable: the server does not answer.

@@ -90,7 +90,9 @@ async def drop_generation(deployment: Deployment) -> None:
 
 
 async def rename_generation(deployment: Deployment, to: Deployment) -> None:
-    """Rename the vectors of a generation that is not live; the new name must be free.
+    """Rename the vectors of `deployment`, a generation that is not live, to the name in `to`.
+
+    The new name must be free.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -106,7 +108,7 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
 
 
 async def swap_server_collections(deployment: Deployment, to: Deployment) -> None:
-    """Swap a generation's collections with the live ones, in one step.
+    """Swap the live collections of `deployment` with those of the generation `to`, in one step.
 
     The live collections become the former ones.
 
@@ -124,7 +126,9 @@ async def swap_server_collections(deployment: Deployment, to: Deployment) -> Non
 
 
 def swap_closed_folder(deployment: Deployment, to: Deployment) -> None:
-    """Swap a generation's folder with the live one; no process may have the live folder open.
+    """Swap the live folder of `deployment` with that of the generation `to`.
+
+    No process may have the live folder open.
 
     Raises:
         VectorsInUse: a process has the live folder open.

@@ -139,11 +139,11 @@ async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 async def read_newest_letters(
     connection: Client, letter_filter: LetterFilter, before: int | None, most: int
 ) -> list[Letter]:
-    """Return the newest letters that match the filter, newest first.
+    """Return the newest letters that match the filter, at most `most`, newest first.
 
     The function reads the stream from its end, in growing ranges, until it has enough letters.
 
-    With `before`, only letters with lower ids count.
+    Only letters with ids below `before` count; None sets no limit.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

@@ -27,8 +27,16 @@ async def store_letter(
 ) -> None:
     """Store a letter. Storing the same letter again within the stream's duplicate window has no effect.
 
-    `subject` is that of the event that reports the failure in the log. If the body is too large for the
-    server, its longest text is cut.
+    If the body is too large for the server, its longest text is cut.
+
+    Args:
+        connection: connection to the server.
+        consumer: the consumer that stores the letter.
+        subject: subject of the event that reports the failure in the log.
+        dead: reason and error of the letter.
+        letter: body of the letter, as JSON values.
+        letter_id: identifies the letter among those of the consumer.
+        model: name of the model that failed; None if the letter names no model.
 
     Raises:
         nats.errors.Error: it is unknown whether the letter is stored.

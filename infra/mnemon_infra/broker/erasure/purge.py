@@ -204,7 +204,7 @@ def _contains_any(body: bytes, texts: Sequence[str]) -> bool:
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
-    """Count the triggers of a pattern that were stored before a time. Each subject has at most one."""
+    """Count the triggers of `pattern` that were stored before the time `before`, at most one per subject."""
     count = 0
     for subject in await list_waiting_subjects(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile

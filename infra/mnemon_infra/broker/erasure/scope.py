@@ -166,9 +166,9 @@ class ErasedConversation:
         return letter.at < self.at and _parse_trigger_conversation(letter) == self.conversation
 
     def removes_message(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is removed.
+        """Return whether the message at the log position `seq` is removed.
 
-        `conversation` is None for the one that was current at the position.
+        `conversation` is the one that its subject names; None for the one that was current at `seq`.
         """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
@@ -179,10 +179,10 @@ class ErasedConversation:
         return conversation == self.conversation and from_seq < self.below
 
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
-        """Return whether a fact is removed.
+        """Return whether the event of a fact at the log position `seq` is removed.
 
-        A fact that is newer than the erasure is removed if all its sources are removed: a model may have been
-        reading the sources during the erasure.
+        `lineage` is that of the event; None if the event has none. A fact that is newer than the erasure is
+        removed if all its sources are removed: a model may have been reading the sources during the erasure.
         """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
@@ -212,7 +212,10 @@ class Erasures(NamedTuple):
         )
 
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
-        """Return whether a fact is erased, because of its own position or because of its sources."""
+        """Return whether a fact is erased, because of its position `seq` or because of its sources.
+
+        `lineage` has the sources; None if the event of the fact has none.
+        """
         begins = min([seq, *lineage.sources]) if lineage else seq
         return begins < self.below or any(each.removes_fact(seq, lineage) for each in self.conversations)
 

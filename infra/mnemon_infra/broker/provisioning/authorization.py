@@ -82,7 +82,7 @@ class Login(NamedTuple):
     password: str
 
     def add_to_url(self, url: str) -> str:
-        """Return the address of a server with the login in it."""
+        """Return `url`, the address of a server, with the login in it."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         return urlunsplit(parts._replace(netloc=f"{self.user}:{self.password}@{host}"))

@@ -98,7 +98,8 @@ async def watch_durables(
         connection: an open connection.
         durables: the durables that this process reads; if empty, the function returns at once.
         resubscribe: subscribes this process again to a durable whose readers have stalled.
-        get_newest: returns the newest event of the log that this process has received.
+        get_newest: returns the newest event of the log that this process has received; None if it has
+            received none.
     """
     stream_context = connection.jetstream()
     consumers = [durable.name for durable in durables]

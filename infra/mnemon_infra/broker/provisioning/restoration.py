@@ -195,7 +195,10 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
 async def write_entries(
     connection: Client, bucket: str, messages: Sequence[ExactMessage], replicas: int
 ) -> None:
-    """Write the entries of a bucket, oldest first, except those that an interrupted call has written.
+    """Write `messages`, the entries of a bucket, oldest first, and create the bucket if it is absent.
+
+    Entries that an interrupted call has written are left out. `replicas` is the number of servers that keep a
+    copy of each bucket.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -136,7 +136,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
 
 
 async def provision_buckets(connection: Client, replicas: int | None = None) -> None:
-    """Create the buckets that are absent, and update those that differ.
+    """Create the buckets that are absent, and update those that differ; `replicas` is as for `provision`.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses a change.
@@ -147,6 +147,8 @@ async def provision_buckets(connection: Client, replicas: int | None = None) -> 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
     """Return the change that `provision` would make to each stream, consumer and bucket, without making it.
+
+    `replicas` is as for `provision`.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -35,7 +35,7 @@ _UNAVAILABLE = "503"
 
 
 async def read_user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
-    """Return the first events of a user beyond a log position, at most `TAIL_LIMIT`, in log order.
+    """Return the first events of a user beyond the log position `after`, at most `TAIL_LIMIT`, in log order.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -71,7 +71,7 @@ async def read_last_position(connection: Client, pattern: str) -> int:
 async def read_event_pages(
     connection: Client, pattern: str, after: int
 ) -> AsyncGenerator[list[Delivery], None]:
-    """Yield the events of a subject pattern beyond a log position, in log order, page by page.
+    """Yield the events of a subject pattern beyond the log position `after`, in log order, page by page.
 
     The pages have every event that the log has acknowledged. In a cluster any server with a copy answers, and
     its copy may be behind; so the function asks the leader of the log for later events at the end.
@@ -97,7 +97,10 @@ def _is_cluster(connection: Client) -> bool:
 
 
 async def _read_next(connection: Client, pattern: str, after: int) -> Delivery | None:
-    """Return the next event of a subject pattern from the leader of the log; None if there is none."""
+    """Return the first event of a subject pattern beyond the log position `after`; None if there is none.
+
+    The function asks the leader of the log.
+    """
     try:
         return await _ask_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
     except NotFoundError:
@@ -140,7 +143,7 @@ async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Deli
 async def read_stored_messages(
     connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
 ) -> AsyncGenerator[list[Msg], None]:
-    """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
+    """Yield the messages of a subject pattern beyond the position `after`, up to `most` at a time.
 
     The messages are as the server sends them: subject, position and time are in the headers `Nats-Subject`,
     `Nats-Sequence` and `Nats-Time-Stamp`.
@@ -173,7 +176,7 @@ async def read_stored_messages(
 async def read_events(
     connection: Client, pattern: str, after: int
 ) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
-    """Yield the events of a subject pattern beyond a log position, in log order.
+    """Yield the events of a subject pattern beyond the log position `after`, in log order.
 
     Each comes with the address in its subject.
 

@@ -40,7 +40,7 @@ _EXPIRED: Final = "408"
 async def stream_log_tail(
     connection: Client, pattern: str, after: int, *, headers_only: bool = True
 ) -> AsyncGenerator[list[Delivery], None]:
-    """Yield the events of a subject pattern beyond a log position, in log order, as they come.
+    """Yield the events of a subject pattern beyond the log position `after`, in log order, as they come.
 
     No event is skipped or repeated, even if the server restarts or the connection breaks. With
     `headers_only`, bodies are empty: the subject names the user and the event.

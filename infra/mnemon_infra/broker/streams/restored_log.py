@@ -24,7 +24,8 @@ LEFT_OUT: Final = "mnemon-restore-left-out"
 FILLER_SUBJECT: Final = "restore.filler"
 """Subject of the messages that a restore or a move puts at positions without an event, and then removes.
 
-`LOG` has the subject only meanwhile, and no login of a bot or a worker may publish on it.
+`LOG` has the subject only until these messages are removed, and no login of a bot or a worker may publish on
+it.
 """
 
 

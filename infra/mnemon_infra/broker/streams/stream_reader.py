@@ -182,7 +182,7 @@ async def find_moved_position(
 
 
 async def count_messages_from(connection: Client, stream: str, position: int) -> int:
-    """Return the number of messages of a stream at a position or beyond.
+    """Return the number of messages of a stream at `position` or beyond.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
@@ -195,7 +195,10 @@ async def count_messages_from(connection: Client, stream: str, position: int) ->
 
 
 async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
-    """Create an ephemeral consumer, with which the server keeps a reader's position; return its state."""
+    """Create an ephemeral consumer, with which the server keeps a reader's position; return its state.
+
+    `start` has further fields of `ConsumerConfig`, such as the position to start at.
+    """
     config = ConsumerConfig(
         ack_policy=AckPolicy.NONE,
         mem_storage=True,

@@ -55,7 +55,7 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
 
 
 async def count_rows(database: Database, up_to: int) -> int:
-    """Count the rows of all projections but `erasures`, up to a log position."""
+    """Count the rows of all projections but `erasures`, up to the log position `up_to`."""
     return int(await _aggregate_rows(database, "count(*)", up_to))
 
 
@@ -72,7 +72,7 @@ async def _aggregate_rows(database: Database, function: LiteralString, up_to: in
 
 
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
-    """Return the rows up to a log position that are left although an erasure covers them.
+    """Return the rows up to the log position `up_to` that are left although an erasure covers them.
 
     A summary or an answered window that begins below an erasure is covered, even if the event of the summary
     or window lies above the erasure.
@@ -86,7 +86,7 @@ async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
 async def stream_row_places(
     database: Database, up_to: int, after: int = 0
 ) -> AsyncGenerator[list[RowPlace], None]:
-    """Yield the rows after a log position and up to another, page by page, in log order."""
+    """Yield the rows above the log position `after` and up to `up_to`, page by page, in log order."""
     async with open_long_read(database) as connection, connection.cursor(name="places") as cursor:
         await cursor.execute(
             f"SELECT * FROM ({_ROWS}) AS rows WHERE seq > %(after)s ORDER BY seq",  # noqa: S608

@@ -32,7 +32,7 @@ COMPARED_TABLES: Final = tuple(
         conversation_erasures,
     )
 )
-"""The projections, which are compared; other tables have the work of `extract` in progress."""
+"""Tables that a move compares: the projections. All other tables hold unfinished work of `extract`."""
 
 
 @query

@@ -137,7 +137,10 @@ async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> Non
 
 
 async def list_rows_of_erased_conversations(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
-    """Return the rows of erased conversations that are left up to a log position: table, position and key."""
+    """Return the rows of erased conversations that are left up to the log position `up_to`.
+
+    Each row is a tuple of table, position and key.
+    """
     found: list[tuple[Any, ...]] = []
     for lookup in _ERASED:
         rows = await lookup.fetch(connection, up_to=up_to)

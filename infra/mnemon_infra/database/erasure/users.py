@@ -90,7 +90,7 @@ def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[boo
 
 
 def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that a row of a table begins below a log position.
+    """Return the condition that a row of a table begins below the log position `seq`.
 
     A summary or a window is erased with the first message that it covers.
     """

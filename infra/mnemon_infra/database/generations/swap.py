@@ -64,7 +64,9 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 
 
 async def swap_schemas(connection: Connection, live: str, to: str, applied: int) -> None:
-    """Make a generation the live one; the generation that is live now becomes the former one.
+    """Make the generation `to` the live one; the generation that is live now becomes the former one.
+
+    `live` is the schema of the live generation, before and after the swap.
 
     The connection is that of `lock_out_writers`. `applied` is the applied position of the generation that is
     live now.

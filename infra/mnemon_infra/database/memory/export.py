@@ -185,7 +185,8 @@ _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2
 async def list_owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
     """Return the next page of users with rows that an export reads, sorted by owner.
 
-    `after` is the last owner of the page before. Without a tenant, all tenants are listed.
+    `after` is the last owner of the page before; None starts with the first user. If `tenant` is None, the
+    users of all tenants are listed.
     """
     begins, user = after or ("", "")
     wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
@@ -243,6 +244,6 @@ class ExportedMemory:
 
 @asynccontextmanager
 async def open_memory(database: Database, owner: Owner, up_to: int) -> AsyncGenerator[ExportedMemory, None]:
-    """Open the memory of a user up to a log position, for the duration of the block."""
+    """Open the memory of a user up to the log position `up_to`, for the duration of the block."""
     async with open_long_read(database) as connection:
         yield ExportedMemory(connection, owner, up_to)

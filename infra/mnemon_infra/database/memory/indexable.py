@@ -75,7 +75,10 @@ _SOURCES: Final = {
 async def find_indexable_events(
     database: Database, collection: Collection, keys: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
-    """Return the events that have searchable rows, each with its log position."""
+    """Return the log position of each event in `keys` that has a searchable row.
+
+    A key is the owner and the id of an event.
+    """
     rows = [
         {"tenant": tenant, "user_id": user, "event_id": event}
         for (tenant, user), event in keys
@@ -114,7 +117,7 @@ async def list_indexable_owners(database: Database, collection: Collection) -> l
 async def stream_indexable_items(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[IndexableItem], None]:
-    """Yield all searchable items up to a log position, page by page, in no particular order."""
+    """Yield all searchable items up to the log position `up_to`, page by page, in no particular order."""
     of = _SOURCES[collection]
     sql = f"""
         SELECT stored.seq, stored.tenant, stored.user_id, stored.event_id, {of.item}

@@ -116,7 +116,7 @@ async def list_tenants(connection: Connection, most: int) -> list[str]:
 
 @query
 async def list_users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
-    """Return the users of a tenant whose id has a prefix, sorted by id.
+    """Return the users of a tenant whose ids begin with the text `begins`, at most `most`, sorted by id.
 
     `after` is the last user of the page before; "" starts with the first user.
     """

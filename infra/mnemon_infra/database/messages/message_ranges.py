@@ -80,9 +80,9 @@ def _select_range(*columns: ColumnElement[Any]) -> Select[Any]:
 
 
 def measure_message(row: FromClause, *objects: str) -> ColumnElement[int]:
-    """Return the bytes of a message's content and, as stored, of columns with JSON.
+    """Return the expression for the bytes of a message: its content, and its JSON columns as stored.
 
-    PostgreSQL knows them without reading a long content.
+    `objects` names the JSON columns. PostgreSQL computes the sum without reading a long content.
     """
     stored = (func.coalesce(func.pg_column_size(row.c[name]), 0) for name in objects)
     return sum(stored, func.coalesce(func.octet_length(row.c.content), 0)).label("bytes")

@@ -30,7 +30,7 @@ class LoggedEvent(NamedTuple):
 async def stream_events(
     connection: Client, pattern: str, after: int = 0
 ) -> AsyncGenerator[LoggedEvent, None]:
-    """Yield the events of a subject pattern beyond a log position, in log order.
+    """Yield the events of a subject pattern beyond the log position `after`, in log order.
 
     Events that cannot be decoded are left out.
 

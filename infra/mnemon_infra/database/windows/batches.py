@@ -151,7 +151,10 @@ async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | Non
 async def list_newest_batches(
     connection: Connection, states: Sequence[BatchState], before: datetime, most: int
 ) -> list[StoredBatch]:
-    """Return the newest `most` batches in these states that were created before a moment, newest first."""
+    """Return the newest `most` batches in these states, newest first.
+
+    Only batches that were created before the moment `before` count.
+    """
     wanted = {"among": list(states), "before": before, "most": most}
     found = await _NEWEST.fetch(connection, **wanted)
     made = (StoredBatch(*row) for row in found)

@@ -115,7 +115,7 @@ async def has_next_generation(connection: Connection) -> bool:
 
 
 async def delete_answered_windows(database: Database, tenant: str, before: datetime, at_most: int) -> int:
-    """Delete up to `at_most` of a tenant's answered windows that were cut before a moment.
+    """Delete up to `at_most` of a tenant's answered windows that were cut before the moment `before`.
 
     The newest window of each conversation and the windows of open batches stay. Return the number of deleted
     rows.
@@ -126,7 +126,9 @@ async def delete_answered_windows(database: Database, tenant: str, before: datet
 
 
 async def delete_finished_batches(database: Database, before: datetime, at_most: int) -> int:
-    """Delete up to `at_most` batches that finished before a moment and have neither windows nor events left.
+    """Delete up to `at_most` finished batches that have neither windows nor events left.
+
+    Only batches that finished before the moment `before` are deleted.
 
     Returns:
         The number of deleted rows.

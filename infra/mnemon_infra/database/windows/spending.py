@@ -128,9 +128,9 @@ async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dic
 async def load_usage(
     connection: Connection, tenant: str | None, since: datetime, until: datetime
 ) -> list[CallTotals]:
-    """Return the totals of model calls between two moments, of one tenant or of all tenants.
+    """Return the totals of model calls from `since` until `until`; `tenant` None stands for all tenants.
 
-    They are sorted by tenant, purpose, day, provider, model and mode.
+    The totals are sorted by tenant, purpose, day, provider, model and mode.
     """
     found = []
     # One query per day: a busy month would exceed the statement timeout.

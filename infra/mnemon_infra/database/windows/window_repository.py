@@ -117,7 +117,10 @@ _REOPENED = Statement(
 async def insert_windows(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
-    """Insert windows; existing windows stay unchanged."""
+    """Insert the windows `cut`, due at `now`; existing windows stay unchanged.
+
+    `answered` is True for windows that have an answer already.
+    """
     rows = [
         {
             "tenant": each.tenant,

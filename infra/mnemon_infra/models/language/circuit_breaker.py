@@ -67,7 +67,10 @@ class FailingModel(NamedTuple):
 
 
 class CircuitBreaker:
-    """Circuit breaker that opens the models of a process, and pauses models that fail."""
+    """Circuit breaker that opens the models of a process, and pauses models that fail.
+
+    Its methods identify a model by provider and name; the name None stands for the provider's default model.
+    """
 
     def __init__(self, models: LanguageModels) -> None:
         self._models = models

@@ -61,7 +61,8 @@ class ModelCapabilities:
         thinking: the parameter that turns thinking off, because thoughts cost as much as answers and count
             towards the limit of the answer's length; None if thinking cannot be turned off, or if the
             provider does not describe the model.
-        effort: the lowest effort, if thinking cannot be turned off and the model supports this effort.
+        effort: the lowest effort, if thinking cannot be turned off and the model supports this effort;
+            otherwise None.
         thinking_tokens: additional tokens for thoughts, if thinking cannot be turned off.
     """
 
@@ -179,7 +180,10 @@ class AnthropicEndpoint:
 def build_params(
     request: ModelRequest, model: str, capabilities: ModelCapabilities, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
-    """Return the parameters of a request; the constant part comes first so that it is cached."""
+    """Return the parameters of a request; the constant part comes first so that it is cached.
+
+    Anthropic keeps the constant part for the time `cached_for`: five minutes or one hour.
+    """
     asked: MessageCreateParamsNonStreaming = {
         "model": model,
         "max_tokens": request.most_tokens + capabilities.thinking_tokens,

@@ -102,7 +102,7 @@ class AnthropicModel:
 
 @asynccontextmanager
 async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIterator[AnthropicModel]:
-    """Open the model for the duration of the block.
+    """Open `model` for the duration of the block; None opens `USUAL_MODEL`.
 
     The capabilities of the model are requested now, or with the first request if Anthropic does not answer.
 

@@ -107,7 +107,7 @@ class GoogleModel:
 async def open_google(
     model: str | None, deployment: Deployment, *, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[GoogleModel]:
-    """Open the model for the duration of the block.
+    """Open `model` for the duration of the block; None opens `USUAL_MODEL`.
 
     Raises:
         ModelNotConfigured: the key is missing, or has characters that no request can carry.

@@ -113,7 +113,10 @@ class CachedInstructions:
         return self._build_state(name, now)
 
     def _build_state(self, name: str | None, now: float) -> _CacheState:
-        """Return the state of cached content: prolonged after 50 % of its lifetime, used until 90 % of it."""
+        """Return the state of the cached content `name`, or of no content if `name` is None.
+
+        A request prolongs the content after 50 % of its lifetime. The state holds for 90 % of the lifetime.
+        """
         return _CacheState(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

@@ -202,7 +202,11 @@ def _add_details(exchanges: Sequence[Exchange], pieces: Sequence[_ShownSentence]
 def _list_additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
-    """Yield changes to `shown`, each of which shows a detail: first its sentence, then it in brackets."""
+    """Yield changes to `shown`, each of which is enough to show `detail`.
+
+    The first change adds the sentence of the detail, the second the detail alone, in brackets. A change that
+    is not possible is left out.
+    """
     if utterance.place not in shown:
         yield {utterance.place: _clip_utterance(utterance, utterance.sentence.words)}
     same = [

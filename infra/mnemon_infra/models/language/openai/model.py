@@ -132,7 +132,9 @@ class OpenAIModel:
 
 @asynccontextmanager
 async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterator[OpenAIModel]:
-    """Open the model for the duration of the block. No request is sent before the first call.
+    """Open `model` for the duration of the block; None opens `USUAL_MODEL`.
+
+    No request is sent before the first call.
 
     Raises:
         ModelNotConfigured: the key is missing, or has characters that no request can carry.
