@@ -16,7 +16,7 @@ from mnemon_producers.client import MemoryClient
 class ServerConnections:
     """Connections to the servers of a deployment.
 
-    `data` is the folder of the servers, if `mnemon up` runs them.
+    `data` is the folder of the servers if `mnemon up` runs them; otherwise None.
     """
 
     def __init__(self, deployment: Deployment, data: Path | None = None) -> None:

@@ -76,7 +76,7 @@ async def serve_admin_page(
 def open_page_socket(data: Path, port: int | None) -> socket.socket:
     """Return a listening socket on this machine.
 
-    Without a port, take the former port of the folder if it is free, else any free port.
+    If `port` is None, take the former port of the folder if that is free, else any free port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

@@ -79,7 +79,7 @@ class Visit:
         return response
 
     def redirect(self, path: str, notice: str | None = None, **query: str) -> Response:
-        """Redirect to another page after a change; the other page shows `notice`."""
+        """Redirect to `path` after a change; that page shows `notice`, unless it is None."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
         if notice:

@@ -60,7 +60,7 @@ class Caller(NamedTuple):
     def require_permission(self, scope: Scope, user: str | None = None) -> None:
         """Check that the key permits a request.
 
-        Without a user, the request concerns all users of the tenant.
+        If `user` is None, the request concerns all users of the tenant.
 
         Raises:
             Problem: the key does not permit the request.

@@ -326,7 +326,7 @@ class MemoryClient(MemoryTools):
     async def erase(
         self, user: str, *, conversation: str | None = None, verify: bool = False, text: str | None = None
     ) -> EraseReplyV1:
-        """Erase a user, or one conversation, for good.
+        """Erase a user, or only `conversation` if it is given, for good.
 
         With `verify`, erase nothing: the reply counts the remaining items and the matches of `text`.
 

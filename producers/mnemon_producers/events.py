@@ -72,7 +72,7 @@ def _build_subject(tenant: str, user: str, conversation: str | None, event: str,
 
 
 def check_id(field: str, identifier: str) -> None:
-    """Check that a string can be an id.
+    """Check that `identifier` can be an id; `field` is the argument that the message names.
 
     Raises:
         InvalidId: the string cannot be an id; the message names the field.

@@ -50,6 +50,13 @@ class Questioner:
     ) -> ReplyT:
         """Send a request and return its reply.
 
+        Args:
+            user: the user whose memory the request is about.
+            verb: name of the verb.
+            request: the request, in a version of the verb.
+            expected: type of the reply.
+            version: version of the verb that `request` follows.
+
         Raises:
             InvalidId, InvalidBody: the request cannot be sent.
             AskFailed: the request got no result.

@@ -59,7 +59,7 @@ def draw_chart(
 ) -> Chart:
     """Return a chart with a bar for each day.
 
-    The values are by day (ISO 8601) and series.
+    A key of `values` is a day (ISO 8601) and the name of a series. `format_value` writes a value as text.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():

@@ -127,10 +127,10 @@ def _draw_picture(layout: _Layout, labels: Mapping[str, PartLabel]) -> Picture:
 
 
 def _is_busy(labels: Mapping[str, PartLabel], start: str, end: str) -> bool:
-    """Return whether a line of the diagram is shown as busy.
+    """Return whether the line from the part `start` to the part `end` is shown as busy.
 
-    A line is busy if the part at its end is busy. If that part is neither a process nor a stream, the part
-    at the start of the line counts instead.
+    The line is busy if the part `end` is busy. If that part is neither a process nor a stream, the part
+    `start` counts instead.
     """
     return labels[end if labels[end].kind in ("process", "stream") else start].busy
 

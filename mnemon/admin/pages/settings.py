@@ -224,7 +224,10 @@ def _is_about(field: str, name: str) -> bool:
 
 
 def _locate_error(field: str, name: str, problem: str) -> str:
-    """Return the problem; in a list of prices, after the line and the part at fault: `line 2, input: ...`."""
+    """Return a problem with the value of the setting `name`, for display.
+
+    If `field` names a part of a list of prices, the text begins with its line: `line 2, input: ...`.
+    """
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
             return f"line {int(number) + 1}, {' '.join(parts)}: {problem}"

@@ -24,9 +24,9 @@ class EndedSessions:
         return id_ in self._until
 
     def add(self, id_: str, until: float) -> None:
-        """Record the end of a session.
+        """Record that the session `id_` was ended.
 
-        `until` is the time after which it would have expired, in seconds since the epoch.
+        `until` is the time at which the session would have expired, in seconds since 1970.
 
         Raises:
             OSError: the file cannot be written; the session is over only as long as this process runs.

@@ -39,7 +39,7 @@ async def redecide(
     End the command if a setting is invalid, if the settings name no embedding model, or if other programs
     keep changing the settings.
 
-    The assignments are settings of `dedupe`, as NAME=VALUE; `CURRENT` changes none.
+    `assignments` are settings of `dedupe`, as NAME=VALUE; the assignment `CURRENT` changes no setting.
     """
     from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision

@@ -34,7 +34,8 @@ async def open_servers(
 
     End the command if the folder cannot be used, or if the stack does not start.
 
-    Without a folder, take the server in MNEMON_NATS_URL, or `DEFAULT_DATA` if it is not set.
+    If `data` is None, take the servers that the environment names, or the folder `DEFAULT_DATA` if
+    MNEMON_NATS_URL is not set.
     """
     from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints

@@ -70,7 +70,10 @@ class ConversationRecorder:
                     log.warning("messages not published before the stop", tasks=len(unfinished))
 
     def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
-        """Start a task that publishes the new messages, and returns False if they cannot be published."""
+        """Start a task that publishes the new messages.
+
+        The task returns True if they are published, False if they cannot be published.
+        """
         if len(self._tasks) >= MAX_TASKS:
             log.warning("messages not published", tenant=thread.tenant, messages=len(messages), reason="busy")
             return self._start_task(_return_false())

@@ -45,7 +45,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, body: bytes, name: str) -> "DeploymentRecord":
-        """Parse a record.
+        """Parse a record; `name` is the name of its file, for messages.
 
         Raises:
             BackupUnusable: the file is damaged.
@@ -57,9 +57,10 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 
 
 async def read_deployment_record(connection: Client, logins: str | None, position: int) -> DeploymentRecord:
-    """Read settings, API keys and erasures from the servers; return them with the given logins.
+    """Read settings, API keys and erasures from the servers; return them together with `logins`.
 
-    The connection needs permission to read all streams. The log is read up to `position`.
+    `logins` is the text of the file of logins; None if there is no such file. The connection needs
+    permission to read all streams. The log is read up to `position`.
 
     Raises:
         nats.errors.Error: the server does not answer, or the log is absent.

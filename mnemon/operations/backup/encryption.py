@@ -149,6 +149,9 @@ def choose_cipher(
 def require_same_encryption(cipher: BackupCipher, encryption: str | None, location: str) -> None:
     """Check that a cipher fits the files of a backup, which are all encrypted or all plain.
 
+    `encryption` is the manifest's field of this name, which is None for plain files. `location` names the
+    place of the backup in messages.
+
     Raises:
         BackupUnusable: the backup is encrypted and no key is given, or it is plain and a key is given.
     """

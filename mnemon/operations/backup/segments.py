@@ -21,10 +21,10 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An event of the log, or an entry of a bucket, as a backup keeps it.
 
     Attributes:
-        at: time at which the log stored it, in nanoseconds since 1970.
-        headers: its headers, without those that `select_headers` leaves out.
-        body: its body, if that is valid UTF-8.
-        raw: its body, if that is not valid UTF-8; Base64 in JSON.
+        at: time at which the log or the bucket stored the message, in nanoseconds since 1970.
+        headers: headers of the message, without those that `select_headers` leaves out.
+        body: body of the message, if valid UTF-8; otherwise empty.
+        raw: body of the message, if not valid UTF-8, as Base64 in JSON; otherwise empty.
     """
 
     seq: int
@@ -41,7 +41,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EncodedSegment(NamedTuple):
-    """A segment that is ready to be stored; `is_full` if later events belong in another segment."""
+    """A segment that is ready to be stored; `is_full` is true if later events belong in another segment."""
 
     first: int
     last: int
@@ -129,7 +129,7 @@ class SegmentEncoder:
 
 
 def decode_segment(body: bytes, name: str) -> list[LogRecord]:
-    """Return the records of a segment, at least one.
+    """Return the records of a segment, at least one; `name` is the name of its file, for messages.
 
     Raises:
         BackupUnusable: the file is damaged.

@@ -59,7 +59,7 @@ async def wait_until_projected(connection: Client) -> int:
 
 
 async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users with stored memory, or those of one tenant, sorted by tenant and user."""
+    """Yield the users with stored memory, sorted by tenant and user; `tenant` None stands for all tenants."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -79,8 +79,16 @@ async def write_memories(
 
     A user who is erased before their memory is read has no lines.
 
-    `counts` names the log position to export, and is updated in place. `progress` is called after each user
-    and after every 1000 lines.
+    Args:
+        database: the database with the rows.
+        owners: the users.
+        generate: yields the lines of one user.
+        write_line: writes a line.
+        counts: has the log position to export; updated in place.
+        progress: called with `counts` after each user, and after every 1,000 lines.
+
+    Returns:
+        The object `counts`.
     """
     async for owner in owners:
         before = counts.lines

@@ -48,7 +48,12 @@ def compare_files(
 
     Documents that were added to the collection in another way stay unchanged.
 
-    `left_out` are the paths of files that exist and are not indexed now; their documents stay.
+    Args:
+        collection: name of the collection.
+        origin: kind of the folder.
+        digests: SHA-256 of the text of each file to index, by path.
+        left_out: paths of files that exist and are not indexed now; their documents stay.
+        known: documents of the collection.
     """
     documents = {
         each.document_id: each

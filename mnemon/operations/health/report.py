@@ -167,7 +167,7 @@ class Health(_FrozenState):
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
     """Examine the servers of a deployment; a server that does not answer is part of the result.
 
-    `data` is the folder of the servers, if `mnemon up` runs them.
+    `data` is the folder of the servers if `mnemon up` runs them; otherwise None.
     """
     broker, database = await asyncio.gather(_examine_broker(deployment), _examine_database(deployment))
     # Not at the same time: the import of qdrant-client would delay the other answers beyond their timeout.

@@ -61,7 +61,7 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
 
 
 def restore_login_file(path: Path, backup: Backup) -> bool:
-    """Write the logins of the backup to a file that does not exist yet; return whether it was written."""
+    """Write the logins of the backup to the file `path`, unless it exists; return whether it was written."""
     if path.exists() or backup.record.logins is None:
         return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,6 +71,8 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 def require_closed_server(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
     """Check that a server of your own requires a login if the server of the backup did.
+
+    `file` is the file of the restored logins, for the message; None if no file was named.
 
     Raises:
         ServerOpen: the server requires no login.

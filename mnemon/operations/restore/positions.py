@@ -14,9 +14,9 @@ def build_message(record: LogRecord) -> ExactMessage:
 
 
 def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMessage]:
-    """Yield the events and fillers after a position, in log order, up to the last of the records.
+    """Yield the events and fillers after the position `last`, in log order, up to the last of the records.
 
-    The log is written up to the position `last` already; records up to it are skipped.
+    The log is written up to `last` already, so records up to `last` are skipped.
     """
     for record in records:
         if record.seq <= last:
@@ -27,6 +27,6 @@ def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMess
 
 
 def fill_gap(last: int, up_to: int) -> Iterator[ExactMessage]:
-    """Yield a filler for each position after `last`, up to a position."""
+    """Yield a filler for each position after `last` and up to `up_to`."""
     for _ in range(up_to - last):
         yield FILLER

@@ -214,7 +214,7 @@ class _RestoreRun:
         )
 
     async def _write_events(self, last: int) -> None:
-        """Write the events after a position, and fillers at positions without an event."""
+        """Write the events after the position `last`, and fillers at positions without an event."""
         manifest = self._backup.manifest
         writer = ExactWriter(self._connection, last)
         reached = last

@@ -103,7 +103,7 @@ class TenantCopy:
     async def copy_events(
         self, up_to: int, progress: CopyProgress, is_withheld: EventFilter = withhold_none
     ) -> int:
-        """Copy the events that are not copied yet, up to a position of the source's log.
+        """Copy the events that are not copied yet, up to the position `up_to` of the source's log.
 
         An event for which `is_withheld` returns True stays only in the log of the source.
 
@@ -162,7 +162,7 @@ class TenantCopy:
         return has_prefix(headers, self.prefix)
 
     async def read_source(self, after: int, up_to: int) -> AsyncGenerator[SourceEvent, None]:
-        """Yield the tenant's events in a range of the source's log.
+        """Yield the tenant's events in the source's log after the position `after` and up to `up_to`.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -191,6 +191,8 @@ class TenantCopy:
 
     async def _store_copies(self, batch: list[tuple[int, ExactMessage]]) -> int:
         """Store a batch as a whole; return its number of messages.
+
+        Each message comes with the position that it has in the source's log.
 
         An attempt whose answer was lost is repeated only if the target's log does not have the batch.
         """

@@ -37,7 +37,9 @@ def is_removal(event: SourceEvent) -> bool:
 
 
 async def has_own_messages(connection: Client, tenant: str, user: str, after: int) -> bool:
-    """Return whether a log has, after a position, a chat event of a user that is not a copy of a move.
+    """Return whether a log has a chat event of a user after the position `after`; copies do not count.
+
+    A copy is an event that a move has brought here.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -36,7 +36,7 @@ class PositionMap:
         return self._new[-1] if self._new else 0
 
     def add(self, old: int, new: int) -> None:
-        """Add the positions of an event and its copy; change nothing if the event is known."""
+        """Add the position `old` of an event and the position `new` of its copy, unless `old` is known."""
         if old > self.last_old:
             self._old.append(old)
             self._new.append(new)
@@ -47,27 +47,27 @@ class PositionMap:
             self._new.insert(place, new)
 
     def find(self, old: int) -> int | None:
-        """Return the position of the copy of an event; None if the event was not copied."""
+        """Return the position of the copy of the event at `old`; None if the event was not copied."""
         place = bisect_left(self._old, old)
         return self._new[place] if place < len(self._old) and self._old[place] == old else None
 
     def find_last(self, old: int) -> int:
-        """Return the position of the copy of the last event up to a position; 0 if there is no such event."""
+        """Return the position of the copy of the last event up to `old`; 0 if there is no such event."""
         place = bisect_right(self._old, old)
         return self._new[place - 1] if place else 0
 
     def count_old(self, below: int) -> int:
-        """Return the number of copied events below a position of the log that they come from."""
+        """Return the number of copied events below the position `below` of the log that they come from."""
         return bisect_left(self._old, below)
 
     def count_new(self, below: int) -> int:
-        """Return the number of copies below a position of the log that they are copied to."""
+        """Return the number of copies below the position `below` of the log that they are copied to."""
         if self._sorted is None or len(self._sorted) != len(self._new):
             self._sorted = array("q", sorted(self._new))
         return bisect_left(self._sorted, below)
 
     def has_new(self, new: int) -> bool:
-        """Return whether a copy has this position."""
+        """Return whether a copy has the position `new`."""
         return self.count_new(new) < self.count_new(new + 1)
 
     def find_bound(self, old: int) -> int:

@@ -85,8 +85,9 @@ otherwise keep the run from ending; `mnemon tenant status` counts what is left.
 """
 
 POSITION_MARGIN: Final = 10_000
-"""Positions by which a target's log that is behind is raised above the source's: the pause then needs no
-fillers.
+"""Number of positions by which the end of the target's log is raised above the end of the source's.
+
+This applies to a target's log that is behind. The write pause then needs no fillers.
 """
 
 TRIGGERED: Final = "compact", "extract"
@@ -426,7 +427,10 @@ class TenantMove:
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
-        """Compare rows; return each user's first difference, if any; a later removal may be its cause."""
+        """Compare the rows of `users`, or of all users if None; return the first difference of each user.
+
+        Users without a difference are left out. A later removal may be the cause of a difference.
+        """
         result = await compare_tenant_rows(
             copy,
             self._source,

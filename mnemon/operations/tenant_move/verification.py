@@ -44,7 +44,7 @@ class RowComparison:
 
 
 async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> tuple[int, list[str]]:
-    """Compare the events in a range of the source's log with their copies.
+    """Compare the events of the source's log after `after` and up to `up_to` with their copies.
 
     A missing copy is not a difference if the user has an erasure in the source's log, or the event is gone.
 
@@ -153,10 +153,10 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
 
 
 def _is_same_position(one: int | None, other: int | None, positions: PositionMap) -> bool:
-    """Return whether a position in one log corresponds to a position in the other log.
+    """Return whether `one`, a position of the source's log, corresponds to `other`, one of the target's.
 
-    Corresponding positions are those of an event and its copy, or come after the same number of copied
-    events.
+    Two positions correspond if they are those of an event and its copy, or if the same number of copied
+    events lies below both.
     """
     if one is None or other is None:
         return one is other
@@ -164,7 +164,7 @@ def _is_same_position(one: int | None, other: int | None, positions: PositionMap
 
 
 def _align_body(name: str, one: Row, other: Row, positions: PositionMap) -> Row:
-    """Return a body of the source in which positions are replaced by the equivalent positions of the copy."""
+    """Return `one`, a body of the source, with the equivalent positions of `other`, the body of the copy."""
     lineage, copied = one.get("lineage") or {}, other.get("lineage") or {}
     if "sources" in lineage and "sources" in copied:
         sources = _align_known(lineage["sources"], copied["sources"], positions)
@@ -248,7 +248,7 @@ def _is_erased(event: SourceEvent, erased: set[Owner]) -> bool:
 
 
 def _is_same_event(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) -> bool:
-    """Return whether a copy is that of an event, also if events that both name were erased since."""
+    """Return whether `copied` is the copy of `event`, even if events that both name were erased since."""
     message, _ = copied
     expected = build_moved_message(event, copy.positions, copy.prefix)
     headers = {
@@ -265,7 +265,7 @@ def _is_same_event(copied: StreamMessage, event: SourceEvent, copy: TenantCopy) 
 
 
 def _align_event(event: SourceEvent, other: Row, positions: PositionMap) -> Row:
-    """Return the body of an event in which positions are replaced by the equivalent positions of its copy."""
+    """Return the body of an event, with the equivalent positions of `other`, the body of its copy."""
     assert event.fields is not None
     one = _align_body(event.name, event.fields, other, positions)
     if event.name != "user.erased":
