@@ -27,12 +27,31 @@ _CYRILLIC: Final = re.compile("[а-я]")
 
 _KNOWN_LETTERS: Final = re.compile("[a-zа-я]")
 
+_CONTRACTION: Final = re.compile(
+    r"""
+    (?<![\w'-]) (?:
+        ((?:do|does|did|is|are|was|were|wo|would|should|could|has|have|had|ca)n) (t)
+        | (?: \A | (?-i:(?=[a-z])) ) (?: (i) (m|ve) | (s?he) (s) | (they) (re|ve) )
+    ) (?![\w'-])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""English contractions without their apostrophe, except those that are other words, such as "ill" and "its".
+
+A capital within a text marks a name or an abbreviation, such as "Jony Ive" and "IM", except in a denial.
+"""
+
 
 def fold_characters(text: str) -> str:
     """Fold compatibility characters, typographic apostrophes and `ё`; the case does not change."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
+
+
+def restore_contractions(text: str) -> str:
+    """Insert the apostrophe that chats leave out of English contractions: "dont" becomes "don't"."""
+    return _CONTRACTION.sub(lambda found: "'".join(filter(None, found.groups())), text)
 
 
 @lru_cache(maxsize=WORDS)

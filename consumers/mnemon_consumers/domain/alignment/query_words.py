@@ -21,6 +21,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
     list_lemmas,
     list_name_lemmas,
+    restore_contractions,
 )
 
 COMMON_WEIGHT: Final = 0.5
@@ -231,7 +232,7 @@ def parse_words(text: str) -> ContentWords:
     denies = False
     direction = ""
     is_introduced = False
-    tokens = _TOKEN.findall(fold_characters(text))
+    tokens = _TOKEN.findall(restore_contractions(fold_characters(text)))
     for at, token in enumerate(tokens):
         word = token.casefold().removesuffix("'s")
         if word in _FROM or word in _TO:

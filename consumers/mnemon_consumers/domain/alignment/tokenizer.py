@@ -6,7 +6,13 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
-from mnemon_consumers.domain.alignment.morphology import WORDS, fold_characters, is_cyrillic, list_forms
+from mnemon_consumers.domain.alignment.morphology import (
+    WORDS,
+    fold_characters,
+    is_cyrillic,
+    list_forms,
+    restore_contractions,
+)
 
 _TOKEN: Final = re.compile(
     r"""
@@ -69,7 +75,7 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> Iterator[Token]:
     """Split a fact into its tokens."""
-    plain = _JOINED.sub("and", fold_characters(text)).replace(" - ", " — ")
+    plain = _JOINED.sub("and", restore_contractions(fold_characters(text))).replace(" - ", " — ")
     if is_cyrillic(plain.casefold()):
         plain = plain.replace(": ", " — ")
     quoted = [found.span() for found in _QUOTED.finditer(plain)]

@@ -112,6 +112,7 @@ def test_words_of_one_clause_do_not_name_a_fact_of_several(query: str, fact: str
         ("green tea without sugar", "Likes green tea without sugar", "Likes green tea with milk"),
         ("my tennis on Sundays", "Plays tennis on Sundays", "Mother plays tennis on Sundays"),
         ("моя аллергия на орехи", "Аллергия на орехи", "У мамы аллергия на орехи"),
+        ("dont eat fish", "I don't eat fish on Fridays", "I eat fish on Fridays"),
     ],
 )
 def test_negation_or_owner_in_the_query_names_a_fact(query: str, meant: str, other: str) -> None:

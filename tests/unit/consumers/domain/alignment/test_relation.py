@@ -803,6 +803,24 @@ ONE_VALUE = (
 )
 """Older facts whose value has marks or conjunctions in it."""
 
+DENIED_WITHOUT_APOSTROPHE = (
+    ("I can eat nuts", "i cant eat nuts"),
+    ("i cant eat nuts", "I can eat nuts"),
+    ("i dont drink alcohol", "I drink alcohol"),
+    ("Doesnt eat meat", "Eats meat"),
+    ("Smokes", "Doesnt smoke"),
+    ("Isnt allergic to pollen", "Is allergic to pollen"),
+    ("didnt like jazz", "liked jazz"),
+)
+"""A statement and its denial in the spelling of chats."""
+
+CONTRACTED_WITHOUT_APOSTROPHE = (
+    ("i work as a barista but im training to be a nurse", "I no longer work as a barista"),
+    ("i have a cat and ive got asthma", "i no longer have a cat"),
+    ("i like tea but dont like coffee", "i no longer like tea"),
+)
+"""Older facts with a second statement, which begins with a contraction in the spelling of chats."""
+
 
 def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:
     return [pytest.param(*pair, id=name) for name, pair in pairs.items()]
@@ -835,6 +853,22 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), DENIED_WITHOUT_APOSTROPHE)
+def test_denial_without_apostrophe_is_as_one_with_it(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is not FactRelation.SAME, verdict.evidence
+    assert "deni" in verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), CONTRACTED_WITHOUT_APOSTROPHE)
+def test_statement_after_contraction_without_apostrophe_is_kept(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+    assert verdict.evidence.endswith("the older fact also says something else")
 
 
 @pytest.mark.parametrize(
