@@ -56,7 +56,8 @@ class RelationVerdict:
         score: share of a fact's weight that has a counterpart in the other fact, 0 to 1; the smaller of the
             two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
-        is_related: whether both facts are about the same thing, without a contradiction.
+        is_related: whether both facts are about the same thing, without a contradiction, and the older fact
+            about nothing else: a proposal that names the older fact replaces it.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
         is_open: whether no rule tells the facts apart, so that similarity may decide.
     """
@@ -329,7 +330,9 @@ class _PairComparison:
         if self._shares_only_details():
             return self._decide_undecided("the facts have only dates and numbers in common")
         if self._has_unmatched_clause():
-            return self._decide_undecided(f"{evidence}; the older fact also says something else")
+            undecided = self._decide_undecided(f"{evidence}; the older fact also says something else")
+            # A proposal that names the older fact to replace must not remove its other clause.
+            return replace(undecided, is_related=False)
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
 
     def _has_unmatched_clause(self) -> bool:

@@ -399,6 +399,22 @@ def test_supersedes_replaces_the_named_fact() -> None:
     assert saved(user.propose("Plays chess well", supersedes="pf_009")).fact_id == "ar_001"  # not there
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Works as a barista but is training to be a nurse", "No longer works as a barista"),
+        ("Lives in Leeds and is allergic to nuts", "Lives in York"),
+        ("Работает бариста, а учится на медсестру", "Больше не работает бариста"),
+    ],
+)
+def test_supersedes_keeps_a_fact_that_also_says_something_else(old: str, new: str) -> None:
+    user = User()
+    first = saved(user.propose(old))
+    second = saved(user.propose(new, supersedes=first.fact_id))
+    assert "the older fact also says something else" in (second.decision.evidence or "")
+    assert user.texts() == {first.fact_id: old, second.fact_id: new}
+
+
 def test_a_fact_superseded_by_its_own_words_is_said_again() -> None:
     user = User()
     first = saved(user.propose("Lives in Porto"))
