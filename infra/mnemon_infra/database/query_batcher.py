@@ -20,10 +20,11 @@ LookupKey = TypeVar("LookupKey")
 LookupResult = TypeVar("LookupResult")
 
 
-async def wait_until_lookups_are_sent() -> None:
-    """Let tasks that start lookups now send them, so that the database answers while the caller computes.
+async def yield_to_lookups() -> None:
+    """Let tasks that begin lookups now send them, so that the database answers while the caller computes.
 
-    A lookup starts its round trip in one turn of the event loop, and sends it in the next.
+    A lookup begins its round trip in one iteration of the event loop, and sends it in the next. Lookups that
+    wait for a connection or a log position are not sent by then.
     """
     for _ in range(2):
         await asyncio.sleep(0)

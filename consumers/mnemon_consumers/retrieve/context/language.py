@@ -17,8 +17,9 @@ MOST_CHARACTERS: Final = 400
 """Maximum number of characters of each text to read, so that a pasted document does not outweigh other
 texts."""
 
-RECENT_TEXTS: Final = 4096
-"""Maximum number of cached counts of letters, because the texts of one context recur in the next: 3 MB."""
+CACHED_COUNTS: Final = 4096
+"""Maximum number of cached letter counts, two for each text; they take up to 3 MB. The texts of one context
+recur in the next."""
 
 CYRILLIC_SHARE: Final = 0.4
 """Minimum share of Cyrillic letters of a Russian text. The share is less than half, because Russian sentences
@@ -54,6 +55,6 @@ def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLan
     return "ru" if (votes["ru"], letters["ru"]) > (votes["en"], letters["en"]) else "en"
 
 
-@lru_cache(maxsize=RECENT_TEXTS)
+@lru_cache(maxsize=CACHED_COUNTS)
 def _count_letters(script: re.Pattern[str], text: str) -> int:
     return sum(map(len, script.findall(text)))

@@ -15,9 +15,13 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
-MOST_BYTES: Final = 1024 * 1024
-"""Approximate number of bytes of one user's rows of a kind, above which only those of the last search stay
-cached: enough for 800 short messages."""
+MOST_MESSAGE_BYTES: Final = 1024 * 1024
+"""Approximate number of bytes of one user's messages, above which only those of the last search stay cached:
+enough for 800 short messages."""
+
+MOST_DOCUMENT_BYTES: Final = 8 * 1024 * 1024
+"""Approximate number of bytes of one user's documents, above which only those of the last search stay
+cached."""
 
 ROW_BYTES: Final = 500
 """Approximate number of bytes that a row takes besides its text."""
@@ -90,7 +94,7 @@ class HitMessages:
         )
 
     def trim(self, lookup: MessageLookup) -> Self:
-        if self.byte_count <= MOST_BYTES:
+        if self.byte_count <= MOST_MESSAGE_BYTES:
             return self
         return replace(
             self,
@@ -101,7 +105,7 @@ class HitMessages:
 
     def select(self, lookup: MessageLookup) -> Surroundings:
         places = {each: seq for each in lookup.event_ids if (seq := self.places[each]) is not None}
-        # In the order of PostgreSQL's answer: the requested messages, then their neighbours.
+        # The requested messages in the order of the log, then their neighbours.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
         for seq in [places[each] for each in _list_anchors(lookup) if each in places]:
             before = [*_walk_neighbours(self._preceding, seq)]
@@ -145,7 +149,7 @@ class HitDocuments:
         )
 
     def trim(self, lookup: OwnedIds) -> Self:
-        if self.byte_count <= MOST_BYTES:
+        if self.byte_count <= MOST_DOCUMENT_BYTES:
             return self
         return replace(self, documents={each: self.documents[each] for each in lookup[1]})
 

@@ -299,13 +299,13 @@ class Memory:
         CACHE.add("part", "miss")
         position = await self._follower.await_applied_position(owner, min_seq, wait=False)
         reading = await self._reader.read_part(owner, part, missing, min_seq, position)
-        known = rows.merge(missing, reading.result.value, reading.result.seq)
+        merged = rows.merge(missing, reading.result.value, reading.result.seq)
         if reading.is_settled:
-            entry[kind] = known.trim(query)
+            entry[kind] = merged.trim(query)
             self._cache.weigh_hit_entry(owner, entry)
-        if rows.seq is None:  # nothing was cached, so that everything was read
+        if rows.seq is None:  # nothing was cached, so everything was read
             return reading.result
-        return PositionedValue(known.select(query), known.seq or 0)
+        return PositionedValue(merged.select(query), merged.seq or 0)
 
 
 def _select_current(

@@ -60,7 +60,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, PeriodLookup, VisibleMessage
-from mnemon_infra.database.query_batcher import wait_until_lookups_are_sent
+from mnemon_infra.database.query_batcher import yield_to_lookups
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable, Sparse
 from mnemon_infra.models.wordllama import find_wordllama
@@ -156,7 +156,7 @@ class EmbeddedQuery(NamedTuple):
         meaning: the vector; None if the search uses words only.
         degraded: `embedding` if the query could not be embedded.
         statistics: statistics of the tenant's words.
-        now: the current time, in the time zone of the tenant.
+        now: the moment of the search; facts that expire at or before it count as expired.
     """
 
     owner: Owner
@@ -230,8 +230,8 @@ class Search:
         Args:
             owner: the user whose memory is searched.
             query: a sentence, a question or some words.
-            now: facts that expire at or before this moment count as expired, and "yesterday" in the query is
-                the day before, in the time zone of this moment.
+            now: the moment of the search; "yesterday" in the query is the day before, in the time zone of
+                this moment.
             preceding: the messages before the query, oldest first; a query that stands alone ignores them.
         """
         intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
@@ -256,7 +256,7 @@ class Search:
         """Return items that are relevant to a query.
 
         Args:
-            query: the query.
+            query: the query, from `embed_query`.
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes hits of messages that probably do not answer the
@@ -327,7 +327,7 @@ class Search:
 
     async def _search_scope(self, scope: FoundScope, question: MemorySearch) -> _Answer:
         if scope != "messages" and "messages" in question.parts:
-            await wait_until_lookups_are_sent()
+            await yield_to_lookups()
         return await self._scopes[scope](question)
 
     async def _embed_intent(
@@ -503,16 +503,14 @@ class Search:
         around = seen.value
         if ids is not None:
             around = filter_messages(around, lambda each: is_searched(each.event_id))
-        matches = await self._match_tokens(question, list(around.messages.values()))
+        # PostgreSQL returns rows in any order, and the order decides between equal texts.
+        listed = [around.messages[seq] for seq in sorted(around.messages)]
+        matches = await self._match_tokens(question, listed)
         scored = score_messages(found, around, question.intent, question.statistics.terms, matches)
         ranked = list_best_messages(scored, question.limit)
         if not ranked:
             return [], seen.seq
-        shown = [
-            (found[each.event_id], each.content)
-            for each in around.messages.values()
-            if each.event_id in found
-        ]
+        shown = [(found[each.event_id], each.content) for each in listed if each.event_id in found]
         share = measure_best_share(question.intent.resolved_text, shown)
         # The scores of the ranking are comparable only within this search. The best message gets the highest
         # relevance of the hits.

@@ -1,7 +1,7 @@
 """`context`: return the context that a bot puts before a model."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -28,8 +28,9 @@ from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextV1, Reply
-from mnemon_infra.database.query_batcher import wait_until_lookups_are_sent
+from mnemon_infra.database.query_batcher import yield_to_lookups
 from mnemon_infra.models import tokens
+from mnemon_infra.process.cancellation import suppress_task_error
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
@@ -127,21 +128,24 @@ class ContextVerb:
         started = time()
         read_by = started + READ_SECONDS
         missing: Missing = {}
-        parts, query = await asyncio.gather(
-            read_parts(turn, read_by, missing), await_read(_embed_given_query(turn), read_by, missing)
-        )
-        if not any(parts[:4]):
-            raise missing["recent"]
-        # The search starts after the reads: how many hits it has to find depends on what they return.
-        retrieval = turn.settings.retrieval
-        reranking = retrieval.reranker_timeout_ms / 1000 if retrieval.reranker else 0.0
-        found_by = min(time() + SEARCH_TIMEOUT + reranking, started + ANSWER_SECONDS)
-        sections = (SEARCHED[scope] for scope in turn.scopes)
-        found, parts = await asyncio.gather(
-            await_read(_search_memory(turn, parts, query, found_by), found_by, missing, *sections),
-            read_unsummarised_messages(turn, parts, read_by, missing),
-        )
-        return _build_reply(turn, parts, found, missing)
+        embedding = asyncio.create_task(_embed_given_query(turn))
+        embedding.add_done_callback(suppress_task_error)
+        try:
+            parts = await read_parts(turn, read_by, missing)
+            if not any(parts[:4]):
+                raise missing["recent"]
+            # The search starts after the reads: how many hits it has to find depends on what they return.
+            retrieval = turn.settings.retrieval
+            reranking = retrieval.reranker_timeout_ms / 1000 if retrieval.reranker else 0.0
+            found_by = min(time() + SEARCH_TIMEOUT + reranking, started + ANSWER_SECONDS)
+            sections = (SEARCHED[scope] for scope in turn.scopes)
+            found, parts = await asyncio.gather(
+                await_read(_search_memory(turn, parts, embedding, found_by), found_by, missing, *sections),
+                read_unsummarised_messages(turn, parts, read_by, missing),
+            )
+            return _build_reply(turn, parts, found, missing)
+        finally:
+            embedding.cancel()
 
 
 async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
@@ -151,7 +155,7 @@ async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
     query = build_query(turn.request.query, None, ())
     if query is None:
         return None
-    await wait_until_lookups_are_sent()
+    await yield_to_lookups()
     return await _embed_query(turn, turn.search, query)
 
 
@@ -161,19 +165,20 @@ async def _embed_query(turn: ContextTurn, search: Search, query: str) -> Embedde
 
 
 async def _search_memory(
-    turn: ContextTurn, parts: ContextParts, query: EmbeddedQuery | None, until: float
+    turn: ContextTurn, parts: ContextParts, embedding: Awaitable[EmbeddedQuery | None], until: float
 ) -> SearchResult | None:
     """Search memory for the turn; return None if there is no query, no scope or no search.
 
     Args:
         turn: the turn.
         parts: the parts of memory that are read.
-        query: the query of the request; None if it is not embedded yet.
+        embedding: the query of the request, or None; see `_embed_given_query`.
         until: time of the event loop at which the caller stops waiting.
     """
     owner, request, settings, _, memory, search = turn
     if search is None or not turn.scopes:
         return None
+    query = await embedding
     if query is None:
         results: list[str] = []
         if request.task_id is not None:

@@ -20,7 +20,7 @@ from mnemon_infra.database.query_batcher import (
     AT_ONCE,
     ROUND_TRIPS,
     QueryBatcher,
-    wait_until_lookups_are_sent,
+    yield_to_lookups,
 )
 from mnemon_infra.delivery import Delivery
 
@@ -109,7 +109,9 @@ async def test_reads_fail_without_database_and_recover(database: Database) -> No
     assert [len(view.messages) for view in views] == [1] * (ROUND_TRIPS + 1)
 
 
-async def test_lookup_is_with_the_database_before_its_caller_computes(database: Database) -> None:
+async def test_lookup_is_with_the_database_before_its_caller_computes(
+    database: Database, database_url: str
+) -> None:
     used: list[Connection] = []
 
     def wait_for_lock(keys: Sequence[str]) -> Query[list[str]]:
@@ -120,9 +122,12 @@ async def test_lookup_is_with_the_database_before_its_caller_computes(database: 
 
         return look_up
 
-    async with database.transaction() as holder:
+    together = QueryBatcher(database, wait_for_lock)
+    assert await together.load("boris") == "boris"  # the pool has an idle connection from now on
+    used.clear()
+    async with await psycopg.AsyncConnection.connect(database_url) as holder:
         await holder.execute("SELECT pg_advisory_xact_lock(7)")
-        lookup = asyncio.create_task(QueryBatcher(database, wait_for_lock).load("anna"))
-        await wait_until_lookups_are_sent()
+        lookup = asyncio.create_task(together.load("anna"))
+        await yield_to_lookups()
         assert [each.info.transaction_status for each in used] == [TransactionStatus.ACTIVE]
     assert await lookup == "anna"

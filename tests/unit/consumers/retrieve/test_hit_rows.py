@@ -7,13 +7,19 @@ from random import Random
 
 from mnemon_consumers.retrieve.memory import cache
 from mnemon_consumers.retrieve.memory.cache import UserCache
-from mnemon_consumers.retrieve.memory.hit_rows import MOST_BYTES, ROW_BYTES, HitDocuments, HitMessages
+from mnemon_consumers.retrieve.memory.hit_rows import (
+    MOST_DOCUMENT_BYTES,
+    MOST_MESSAGE_BYTES,
+    ROW_BYTES,
+    HitDocuments,
+    HitMessages,
+)
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings, VisibleMessage
 
 ANNA = ("acme", "anna")
 MESSAGES = 60
-MOST_HELD = MOST_BYTES // ROW_BYTES
+TOO_MANY = MOST_MESSAGE_BYTES // ROW_BYTES
 """More messages than are held."""
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +44,7 @@ def looked_up(lookup: MessageLookup) -> Surroundings:
     for event_id in lookup.event_ids[: lookup.anchor_count]:
         seq = int(event_id[1:])
         if is_visible(seq):
-            talk = [each for each in range(seq % 2, 2 * MOST_HELD, 2) if is_visible(each)]
+            talk = [each for each in range(seq % 2, 2 * TOO_MANY, 2) if is_visible(each)]
             place = talk.index(seq)
             stretch = talk[max(0, place - AROUND) : place + AROUND + 1]
             around.messages.update((each, message(each)) for each in stretch)
@@ -79,12 +85,12 @@ def test_empty_cache_has_no_rows() -> None:
 
 def test_no_more_is_held_than_the_last_searches_found() -> None:
     rows = HitMessages()
-    for first in range(0, 2 * MOST_HELD, 30):
+    for first in range(0, 2 * TOO_MANY, 30):
         wanted = wanting(range(first, first + 30), 8)
         rows = rows.merge(wanted, looked_up(wanted), 1).trim(wanted)
-        assert rows.byte_count <= MOST_BYTES
+        assert rows.byte_count <= MOST_MESSAGE_BYTES
         assert rows.select(wanted) == looked_up(wanted)
-    assert len(rows.places) < MOST_HELD
+    assert len(rows.places) < TOO_MANY
 
 
 def document(number: int, text: str = "") -> StoredDocument:
@@ -96,7 +102,7 @@ def test_documents_are_held_too() -> None:
     assert rows.find_missing((ANNA, ["d001", "d003"])) is None
     assert rows.find_missing((ANNA, ["d001", "d004"])) == (ANNA, ["d004"])
     assert rows.select((ANNA, ["d003", "d002", "d001"])) == [document(1), document(2)]
-    long = [document(number, "x" * (MOST_BYTES // 4)) for number in range(4, 9)]
+    long = [document(number, "x" * (MOST_DOCUMENT_BYTES // 4)) for number in range(4, 9)]
     ids = [each.id for each in long]
     rows = rows.merge((ANNA, ids), long, 8)
     assert [*rows.trim((ANNA, ids[:2])).documents] == ids[:2]

@@ -129,9 +129,11 @@ def extract_features(
     }
     total = sum(rarity.values()) or 1.0
     shares = {term: value / total for term, value in rarity.items()}
-    # Every list so far has a place for each message; the columns have only messages near a found one.
+    # The lists above have one item for each message; the columns below only for found ones and neighbours.
     places = [
-        place for place, (score, beside) in enumerate(zip(own, near, strict=True)) if score + beside > 0
+        place
+        for place, (score, neighbours) in enumerate(zip(own, near, strict=True))
+        if score + neighbours > 0
     ]
     near_or_found = [messages[place] for place in places]
     described = [texts[place] for place in places]
@@ -267,9 +269,8 @@ def _score_neighbours(
 ) -> tuple[list[float], list[float]]:
     """Return, by message, the sum of the neighbours' scores, and the score of a question right before it.
 
-    A neighbour's score counts less with its distance, see `FADING`.
-
-    `following` has the place of the next message of the session.
+    A neighbour's score counts less with its distance, see `FADING`. `following` has, for each message, the
+    place of the next message of its session; None if it is not known.
     """
     near, answers = [0.0] * len(own), [0.0] * len(own)
     for place, score in enumerate(own):

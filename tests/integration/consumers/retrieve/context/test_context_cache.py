@@ -13,7 +13,7 @@ import pytest_asyncio
 from mnemon_consumers.index.handler import IndexConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
-from mnemon_consumers.retrieve.memory.hit_rows import MOST_BYTES, ROW_BYTES
+from mnemon_consumers.retrieve.memory.hit_rows import MOST_MESSAGE_BYTES, ROW_BYTES
 from mnemon_consumers.retrieve.search import statistics
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_contracts.settings.groups import Embedding
@@ -355,7 +355,7 @@ async def test_words_are_counted_again_only_after_a_change(
 
 @pytest.mark.long
 async def test_context_stays_correct_beyond_the_cache_size(quiet: Quiet, stock: Stock) -> None:
-    words = [f"word{number}" for number in range(MOST_BYTES // (8 * 2 * ROW_BYTES))]
+    words = [f"word{number}" for number in range(MOST_MESSAGE_BYTES // (6 * 2 * ROW_BYTES))]
     for word in words:
         for number in range(8):
             seq = await stock.say(f"{word} was said, {number}", f"acme.u1.{word}")
