@@ -14,6 +14,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
+from mnemon_infra.models.wordllama import WordLlama
 from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.patience import PATIENT
@@ -67,6 +68,24 @@ def shown(reply: dict[str, Any]) -> str:
 
 def counted(reply: dict[str, Any]) -> dict[str, int]:
     return {name: section["shown"] for name, section in reply["sections"].items()}
+
+
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_query_whose_embedding_raises_is_embedded_once(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seq = await lived(stock)
+    asked: list[str] = []
+
+    async def fail(self: WordLlama, text: str, statistics: object) -> None:
+        asked.append(text)
+        raise RuntimeError("no vectors today")
+
+    monkeypatch.setattr(WordLlama, "embed_query", fail)
+    reply = await stock.ask("context", query=QUERY, min_seq=seq)
+    assert reply["degraded"] == ["relevant", "conversation"]
+    assert "Anna is allergic to nuts" in shown(reply)
+    assert asked == [QUERY]
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
