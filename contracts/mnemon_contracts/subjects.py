@@ -120,7 +120,9 @@ def decode_token(token: str) -> str:
         identifier = unquote_to_bytes(token).decode()
         expected = encode_token(identifier)
     except (UnicodeError, InvalidId) as error:
-        raise InvalidSubject(f"token {token!r:.{_SHOWN}}: {error}") from error
+        raise InvalidSubject(
+            f"token {token!r:.{_SHOWN}} is not an id as `encode_token` encodes it: {error}"
+        ) from error
     if expected != token:
         raise InvalidSubject(f"token {token!r} must be spelled {expected!r}")
     return identifier
@@ -267,7 +269,10 @@ def build_inbox_prefix(tenant: str) -> str:
 
 
 def encode_ascii_name(tenant: str) -> str:
-    """Return a tenant's name in ASCII, for inboxes and for logins in addresses."""
+    """Return a tenant's id in ASCII, for the prefix of its inboxes and for its user name at the NATS server.
+
+    An id of letters, digits, `_` and `-` stays as it is; another becomes `~` and its token in hexadecimal.
+    """
     return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
 
 

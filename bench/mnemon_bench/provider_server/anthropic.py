@@ -1,4 +1,4 @@
-"""Anthropic's wire format: messages, Message Batches and models, in the API's version 2026-10-21."""
+"""Anthropic's wire format: messages, Message Batches and models, as documented on 2026-10-21."""
 
 import re
 from collections import Counter

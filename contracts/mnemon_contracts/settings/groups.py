@@ -324,8 +324,8 @@ class Sections(Settings):
         default=1000,
         ge=0,
         le=100_000,
-        description="Tokens of the newest messages, which also take the tokens that other sections leave; "
-        "0: no newest messages.",
+        description="Tokens for the newest messages, besides those that other sections leave unused; 0: no "
+        "newest messages.",
     )
     relevant: int = Field(
         default=500, ge=0, le=100_000, description="Maximum tokens of facts found for the query."

@@ -25,7 +25,7 @@ class Compaction(Settings):
         default=6,
         ge=1,
         le=10_000,
-        description="Write one summary of this number of a conversation's oldest messages; not above "
+        description="Number of messages that one summary covers: the oldest ones without a summary. At most "
         "`after_messages`. Example: 10.",
     )
     merge_above: int = Field(

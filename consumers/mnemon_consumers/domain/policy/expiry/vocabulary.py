@@ -1,4 +1,4 @@
-"""Patterns of the expressions for an end in a language."""
+"""Patterns of the phrases, in one language, that say until when a fact holds."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 
 class ExpiryLanguage(NamedTuple):
-    """Patterns for the ends that a language names. All patterns are for lower case.
+    """Patterns for phrases that say until when a fact holds, such as "until Friday" or "for two weeks".
+
+    All patterns are for text in lower case. In the names, an end is the time until which the fact holds.
 
     Attributes:
         code: the language's name in dateparser.
-        end: the words that name an end. The phrase is in the named group that matches last: `date...` is a
+        end: the words of such a phrase. The phrase is in the named group that matches last: `date...` is a
             date, `period...` the current or next day, week, month or year, or a weekend, and `duration...` a
             number of days, weeks or months.
-        mark: a word that begins an end, with or without a date after it.
-        needs: by named group of `end`, words that the rest of the text must have.
-        forbids: by named group of `end`, words that the rest of the text must not have.
-        doubt: words that make the end doubtful, anywhere in the text.
-        clause: separators of clauses in a sentence in which NUL replaces the end.
+        mark: a word that begins such a phrase, with or without a date after it.
+        needs: by named group of `end`, words that the rest of the text must have, or else the phrase is
+            ignored.
+        forbids: by named group of `end`, words that the rest of the text must not have, or else the phrase is
+            ignored.
+        doubt: words that make each such phrase in the text doubtful.
+        clause: separators of clauses in a sentence in which NUL replaces the phrase.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
         is_in_past: function that returns whether the words before the end are about the past.
         format_phrase: function that returns a phrase in the form that dateparser reads.
