@@ -454,11 +454,34 @@ class _PairComparison:
         ]
         return len(shared) > 1 and len(self.new.clauses) < len(self.old.clauses)
 
+    def _reports_unsaid_end(self) -> bool:
+        """Return whether the newer fact denies, ends or has changed what no clause of the older fact does.
+
+        For example, "I no longer smoke" ends what "I smoke" says in "I smoke but I'm trying to quit".
+        """
+        is_moved = self.new.is_changed and self.new.is_past
+        if len(self.old.clauses) < 2 or not (_denies_or_ends(self.new) or is_moved):
+            return False
+        matched = [a.place for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
+        clauses = [
+            parse_fact(" ".join(self.old.raw[clause.start : clause.stop]))
+            for clause in self.old.clauses
+            if any(place in clause for place in matched)
+        ]
+        return not any(
+            _denies_or_ends(clause) == _denies_or_ends(self.new) and (clause.is_past or not is_moved)
+            for clause in clauses
+        )
+
     def _decide_same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
         if self._shares_only_details():
             return self._decide_undecided("the facts have only dates and numbers in common")
         if is_covered and self._joins_clauses():
             return self._decide_undecided("the newer fact may join parts of two statements of the older one")
+        if is_covered and self._reports_unsaid_end():
+            return self._decide_undecided(
+                "no statement of the older fact says that this is over or has changed"
+            )
         return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)
 
     def _shares_slot(self) -> bool:
@@ -1467,6 +1490,10 @@ def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:
 
 def _is_denied(statement: ParsedFact, verb: Term) -> bool:
     return statement.find_word_before(verb) == "не"
+
+
+def _denies_or_ends(statement: ParsedFact) -> bool:
+    return statement.is_negated or statement.is_ended or statement.is_quit
 
 
 def _leaves_place(statement: ParsedFact, place: Term) -> bool:

@@ -821,6 +821,20 @@ CONTRACTED_WITHOUT_APOSTROPHE = (
 )
 """Older facts with a second statement, which begins with a contraction in the spelling of chats."""
 
+UNSAID_END = (
+    ("I smoke but I'm trying to quit", "I no longer smoke"),
+    ("I live in Leeds but I'm moving to York", "I moved to York"),
+)
+"""Older facts of which one clause tells a state, and another clause that the state may end."""
+
+SAID_END = (
+    ("Lives in Leeds and doesn't eat meat", "Doesn't eat meat"),
+    ("Sold the car and bought a bike", "Sold the car"),
+    ("Moved to York and works as a nurse", "Moved to York"),
+    ("Ест рыбу, но не ест мясо", "Не ест мясо"),
+)
+"""Older facts with a clause that says all of the newer fact."""
+
 
 def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:
     return [pytest.param(*pair, id=name) for name, pair in pairs.items()]
@@ -853,6 +867,21 @@ def test_fact_that_also_says_something_else_is_kept(old: str, new: str) -> None:
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), UNSAID_END)
+def test_end_that_no_clause_of_the_older_fact_says_is_no_repetition(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UNDECIDED
+    assert verdict.evidence == "no statement of the older fact says that this is over or has changed"
+
+
+@pytest.mark.parametrize(("old", "new"), SAID_END)
+def test_end_that_a_clause_of_the_older_fact_says_is_a_repetition(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert (verdict.relation, verdict.is_covered) == (FactRelation.SAME, True), verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), DENIED_WITHOUT_APOSTROPHE)
