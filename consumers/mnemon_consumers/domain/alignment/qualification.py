@@ -63,7 +63,7 @@ def _has_other_condition(alignment: Alignment) -> bool:
     A newer fact that ends or denies the whole also ends what the older fact says on a condition.
     """
     old, new = alignment.statements
-    ends_old = (new.is_ended or new.is_quit or new.is_negated) and not old.is_negated
+    ends_old = new.denies_or_ends and not old.is_negated
     return any(
         not _is_shared(condition, alignment, side)
         for side, statement in enumerate(alignment.statements)

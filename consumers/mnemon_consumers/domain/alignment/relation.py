@@ -460,7 +460,7 @@ class _PairComparison:
         For example, "I no longer smoke" ends what "I smoke" says in "I smoke but I'm trying to quit".
         """
         is_moved = self.new.is_changed and self.new.is_past
-        if len(self.old.clauses) < 2 or not (_denies_or_ends(self.new) or is_moved):
+        if len(self.old.clauses) < 2 or not (self.new.denies_or_ends or is_moved):
             return False
         matched = [a.place for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         clauses = [
@@ -469,7 +469,7 @@ class _PairComparison:
             if any(place in clause for place in matched)
         ]
         return not any(
-            _denies_or_ends(clause) == _denies_or_ends(self.new) and (clause.is_past or not is_moved)
+            clause.denies_or_ends == self.new.denies_or_ends and (clause.is_past or not is_moved)
             for clause in clauses
         )
 
@@ -1490,10 +1490,6 @@ def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:
 
 def _is_denied(statement: ParsedFact, verb: Term) -> bool:
     return statement.find_word_before(verb) == "не"
-
-
-def _denies_or_ends(statement: ParsedFact) -> bool:
-    return statement.is_negated or statement.is_ended or statement.is_quit
 
 
 def _leaves_place(statement: ParsedFact, place: Term) -> bool:

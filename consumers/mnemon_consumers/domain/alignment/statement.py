@@ -99,6 +99,11 @@ class ParsedFact:
     is_quit: bool = False
     is_foreign: bool = False
 
+    @property
+    def denies_or_ends(self) -> bool:
+        """Return whether the fact denies something, or says that a state or a habit is over."""
+        return self.is_negated or self.is_ended or self.is_quit
+
     def find_word_before(self, term: Term) -> str:
         """Return the word before a term, in lower case; empty at the beginning."""
         return self.raw[term.place - 1] if term.place else ""
