@@ -25,6 +25,7 @@ from mnemon_infra.database.query_parts import event_order as parts
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.query_parts.item_states import SUMMARIES, VERSIONS, has_name
 from mnemon_infra.database.tables import (
+    KEY,
     clears,
     conversation_erasures,
     erasures,
@@ -33,7 +34,9 @@ from mnemon_infra.database.tables import (
     starts,
 )
 
-_CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
+_LASTING: Final = (*KEY, "seq", "conversation", "sent_at")
+"""Columns of a message that a sweep keeps; all others, also columns added later, are content."""
+
 _UP_TO: Final = make_parameter("up_to", int)
 _APPLIED: Final = clears.c.seq <= _UP_TO
 
@@ -84,7 +87,8 @@ def is_summary_gone() -> ColumnElement[bool]:
 
 def _clear_messages() -> Update:
     is_there = is_owned(messages), messages.c.role.isnot(None)
-    return update(messages).where(*is_there, is_message_gone()).values({name: null() for name in _CONTENT})
+    emptied = {column.name: null() for column in messages.c if column.name not in _LASTING}
+    return update(messages).where(*is_there, is_message_gone()).values(emptied)
 
 
 def _clear_memories() -> Update:
