@@ -224,15 +224,6 @@ class GivenNames:
     particles: frozenset[str]
 
 
-def is_same_name(one: str, other: str) -> bool:
-    """Return whether two names may be of one person: Kate and Katherine, Саша and Александр, Jose and José.
-
-    Names of several words are the same if each word of the shorter one has a counterpart.
-    """
-    shorter, longer = sorted((split_name(one), split_name(other)), key=len)
-    return bool(shorter) and all(any(_is_same_word(a.text, b.text) for b in longer) for a in shorter)
-
-
 def find_mentioned_names(query: str, names: Iterable[str]) -> frozenset[str]:
     """Return the names that a query has, in any spelling, short form, grammatical case or alphabet that fits.
 
@@ -450,19 +441,6 @@ def _list_owners(word: str) -> Iterator[str]:
         yield word[:-1]
     if is_cyrillic(word) and word not in list_name_lemmas(word) and (found := _POSSESSIVE.fullmatch(word)):
         yield from (found[1] + ending for ending in "ая")
-
-
-@lru_cache(maxsize=10_000)
-def _is_same_word(one: str, other: str) -> bool:
-    a, b = (frozenset((word,)) | list_name_lemmas(word) for word in (one, other))
-    if not a.isdisjoint(b):
-        return True
-    relatives = _load_given_names().relatives
-    return any(
-        x == y or y in relatives.get(x, ()) or _is_similar(x, y)
-        for x in map(spell_by_sound, a)
-        for y in map(spell_by_sound, b)
-    )
 
 
 @lru_cache(maxsize=20_000)
