@@ -40,10 +40,12 @@ class NearestFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """The embedding model and the thresholds that give similarities a meaning.
+    """The embedding model with its thresholds of similarity, and the similarity of words.
 
     Attributes:
         model: the embedding model, such as `wordllama/l2_supercat_256`; None without an embedder.
+        thresholds: the similarities above which two facts count as duplicates or as an update; None if the
+            model has none.
         words: function that returns the cosine similarity of two English words; None if no static vectors are
             installed.
     """

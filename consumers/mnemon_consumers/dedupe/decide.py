@@ -1,8 +1,8 @@
 """Decisions on a proposed fact. No I/O, no clock, no randomness.
 
-`examine_proposal` decides what needs no comparison of meaning. `settle_candidate` compares each remaining
-`CandidateFact` with the known facts. "Now" is the time at which the log stored the proposal, so a later
-decision has the same result.
+`examine_proposal` decides the proposals that need no comparison of meaning. `settle_candidate` compares each
+remaining `CandidateFact` with the known facts. "Now" is the time at which the log stored the proposal, so a
+later decision has the same result.
 """
 
 from collections.abc import Sequence
@@ -362,7 +362,7 @@ def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings:
 def rewrite_fact(
     former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1
 ) -> Fact:
-    """Return the fact `former` with the words and names of `fact`, which `proposed` would become.
+    """Return the fact `former` with the words and names of `fact`, the fact that `proposed` would become.
 
     The larger importance counts. Kind and tier change only if the proposal names them. The end is that of
     the proposal; without one in the proposal, `compute_rewritten_expiry` gives the end.

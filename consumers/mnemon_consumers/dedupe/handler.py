@@ -63,9 +63,9 @@ class DedupeConsumer:
     async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided.
 
-        While a tenant moves, its proposals wait. A move that succeeds proposes them again in the other
-        deployment, where the moved copies are acknowledged without a decision. After an abandoned move, they
-        are decided here.
+        While a tenant moves, its proposals wait. A move that succeeds proposes the undecided facts again in
+        the other deployment, which acknowledges the copies of the waiting proposals without a decision. After
+        an abandoned move, this deployment decides the waiting proposals.
 
         Returns:
             An outcome for each delivery.

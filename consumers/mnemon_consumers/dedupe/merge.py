@@ -53,7 +53,7 @@ def merge_facts(
         owner: the user whose facts they are.
         comparison: the model's comparison of the two facts.
         known: the user's facts.
-        wording: maps the id of each event to the fact that has the words of that event now.
+        wording: maps the id of each event to the id of the fact that has the words of that event now.
         dedupe: the tenant's settings.
         words: function that returns the cosine similarity of two English words; None without static vectors.
 

@@ -33,11 +33,17 @@ the user's proposals wait for another turn, None if no proposal waits, or `FAILE
 
 
 IsDecided = Callable[[Owner, int], bool]
-"""Function that returns whether this process knows a user's proposals up to a log position to be decided."""
+"""Function that returns whether, as far as this process knows, a user's proposals up to a log position are
+decided."""
 
 
 class Turns:
-    """Runs the turns of users. The turn function limits the number of turns that run at the same time."""
+    """Schedules and runs the turns of users. Turns of one user run one after the other.
+
+    Args:
+        turn: function that runs one turn; it limits the number of turns that run at the same time.
+        is_decided: function that tells whether a user needs a turn.
+    """
 
     def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:
         self._turn = turn
@@ -64,8 +70,8 @@ class Turns:
         Args:
             owner: the user.
             deliveries: log positions of the user's deliveries. If there are too many for one turn, the call
-                schedules the first turn too, and does not wait for it. If an earlier turn has decided all of
-                them, or further turns are scheduled already, the call runs no turn.
+                schedules all turns and waits for none. If an earlier turn has decided all of these positions,
+                or further turns are scheduled already, the call runs no turn.
 
         Returns:
             The log position from which the user's proposals wait; None if none wait; `FAILED` after an error.

@@ -75,7 +75,7 @@ class Redecision:
 
         `progress` is called with the number of users that are done, and the number of all users.
         """
-        return await self._redecide_all(self._deciding.find_changes, progress)
+        return await self._redecide_all(self._deciding.find_corrections, progress)
 
     async def make_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
@@ -88,7 +88,7 @@ class Redecision:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now; some
                 users are done.
         """
-        return await self._redecide_all(self._deciding.make_changes, progress)
+        return await self._redecide_all(self._deciding.append_corrections, progress)
 
     async def _redecide_all(
         self,

@@ -90,7 +90,7 @@ class DecidedUser:
         vectors = {text: self.vectors[text] for text in collect_texts(self.log, found)}
         redecided = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))
         needed = build_corrections(OWNER, found, redecided, settings.limits, self.now)
-        for _, event in needed.decided:
+        for _, event in needed.events:
             self.publish(event)
         assert self.facts.facts.keys() == found.facts.facts.keys()
-        return needed.changes
+        return needed.corrections

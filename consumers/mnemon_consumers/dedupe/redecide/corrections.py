@@ -30,13 +30,13 @@ CorrectionKind = Literal["merged", "apart", "rewritten", "evicted"]
 
 
 class Correction(NamedTuple):
-    """A change to one fact.
+    """A correction of one fact.
 
     Attributes:
         kind: `merged`: the fact becomes part of another fact; `apart`: the fact becomes a separate fact;
             `rewritten`: the fact gets other content, such as another text, tier or date; `evicted`: the
             limits leave no room for the fact.
-        text: the text of the fact before the change; for `apart`, the text that it will have.
+        text: the text of the fact before the correction; for `apart`, the text that it will have.
         other: the id of the other fact, of which this fact becomes a part, or was a part.
         becomes: the new text of the fact, or of `other` if the fact is merged.
     """
@@ -49,17 +49,17 @@ class Correction(NamedTuple):
 
 
 @dataclass(slots=True)
-class Corrections:
-    """Events to append to the log, in order, and the changes of facts that they make."""
+class CorrectionPlan:
+    """The corrections of a user's facts, and the events to append to the log, in order, to make them."""
 
-    decided: list[DecisionEvent] = field(default_factory=list)
-    changes: list[Correction] = field(default_factory=list)
+    events: list[DecisionEvent] = field(default_factory=list)
+    corrections: list[Correction] = field(default_factory=list)
 
 
 def build_corrections(
     owner: Owner, standing: LogState, redecided: RedecidedFacts, limits: FactLimits, now: datetime
-) -> Corrections:
-    """Return the events that make the corrections, and apply them to the facts of `standing`.
+) -> CorrectionPlan:
+    """Return the corrections and their events, and apply the events to the facts of `standing`.
 
     `now` is the current time by the clock of the log; facts that expire at or before it are not restored.
     """
@@ -68,7 +68,7 @@ def build_corrections(
 
 class _CorrectionBuilder:
     def __init__(self, owner: Owner, standing: LogState, redecided: RedecidedFacts, now: datetime) -> None:
-        self._corrections = Corrections()
+        self._plan = CorrectionPlan()
         self._owner = owner
         self._state = standing
         self._redecided = redecided
@@ -76,7 +76,7 @@ class _CorrectionBuilder:
         self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
         """Maps each origin to the id of its fact."""
 
-    def build_corrections(self, limits: FactLimits) -> Corrections:
+    def build_corrections(self, limits: FactLimits) -> CorrectionPlan:
         kept = dict(self._ids)
         for origin, known in self._redecided.facts.facts.items():
             # A fact that would have ended before now is not restored, and no proposal moves to it.
@@ -92,9 +92,9 @@ class _CorrectionBuilder:
                 self._update_fact(origin, fact_id)
             elif origin in self._redecided.decisions and self._redecided.find_origin(origin) in self._ids:
                 self._forget_fact(origin, fact_id)
-        if self._corrections.decided:
+        if self._plan.events:
             self._evict_excess_facts(limits)
-        return self._corrections
+        return self._plan
 
     def _save_fact(self, origin: str) -> None:
         known, decision = self._redecided.facts.facts[origin], self._redecided.decisions[origin].decision
@@ -111,7 +111,7 @@ class _CorrectionBuilder:
         )
         self._ids[origin] = fact_id
         self._add_event("fact.saved", event)
-        self._corrections.changes.append(Correction("apart", fact_id, known.fact.text, former.fact_id))
+        self._plan.corrections.append(Correction("apart", fact_id, known.fact.text, former.fact_id))
 
     def _move_proposal(self, proposal_id: str, place: str) -> None:
         _, event_id = self._state.decisions[proposal_id]
@@ -141,7 +141,7 @@ class _CorrectionBuilder:
             lineage=writer.lineage,
         )
         self._add_event("fact.updated", event)
-        self._corrections.changes.append(Correction("rewritten", fact_id, former.text, becomes=fact.text))
+        self._plan.corrections.append(Correction("rewritten", fact_id, former.text, becomes=fact.text))
 
     def _forget_fact(self, origin: str, fact_id: str) -> None:
         text = self._state.facts.facts[fact_id].fact.text
@@ -151,20 +151,20 @@ class _CorrectionBuilder:
         self._add_event("fact.forgotten", event)
         place = self._redecided.find_origin(origin)
         into = self._redecided.facts.facts[place].fact.text
-        self._corrections.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
+        self._plan.corrections.append(Correction("merged", fact_id, text, self._ids[place], into))
 
     def _evict_excess_facts(self, limits: FactLimits) -> None:
         facts = dict(self._state.facts.facts)
         for name, event in evict_excess(self._state.facts, limits, self._now):
             assert isinstance(event, FactEvictedV1)
             self._add_event(name, event)
-            self._corrections.changes.append(
+            self._plan.corrections.append(
                 Correction("evicted", event.fact_id, facts[event.fact_id].fact.text)
             )
 
     def _add_event(self, name: str, event: Event) -> None:
         self._state.facts.apply(event, str(event.id), self._now)
-        self._corrections.decided.append((name, event))
+        self._plan.events.append((name, event))
 
     def _find_decision(self, writer: FactWriteEvent) -> Decision | None:
         """Return the decision that gave a fact its content.

@@ -102,7 +102,7 @@ class RedecidedFacts:
 
 
 def collect_texts(log: Iterable[Logged], standing: LogState) -> set[str]:
-    """Return all texts that may have to be compared."""
+    """Return the texts that `redecide_proposals` may compare: those of open proposals and of kept facts."""
     found = set[str]()
     for event, event_id, _ in log:
         match event:
@@ -188,7 +188,10 @@ class _DecisionReplay:
             else self._decide_by_likeness(proposal)
         )
         if not isinstance(decision, AcceptedEvent):
-            raise ValueError(f"the rules of this version would reject proposal {proposal.id}")
+            raise ValueError(
+                f"the rules of this version would reject the accepted proposal {proposal.id}, so the user's "
+                "facts stay unchanged; report this as an error of mnemon"
+            )
         for _, other in before:
             if isinstance(other, FactForgottenV1):
                 self.redecided.facts.apply(other, str(other.id), proposal.at)

@@ -1,7 +1,7 @@
-"""Redecide, user by user: lists the changes under other settings, and makes them.
+"""Redecide, user by user: finds the corrections that other settings require, and appends their events.
 
-The changes are made under the user's lock, and their events are appended in atomic batches. Rows, vectors
-and caches follow from these events as from any other events.
+The events are appended under the user's lock, in atomic batches. Rows, vectors and caches follow from them as
+from any other events.
 """
 
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness
-from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections, build_corrections
+from mnemon_consumers.dedupe.redecide.corrections import Correction, CorrectionPlan, build_corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
 from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
@@ -37,36 +37,39 @@ class Redecider:
         self._database = database
         self._embedder = embedder
 
-    async def find_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """Return the changes that other settings would make, without making them.
+    async def find_corrections(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+        """Return the corrections that other settings require; append nothing to the log.
 
         Raises:
             EmbeddingUnavailable, nats.errors.Error: the embedder or the log does not answer now.
             ValueError: one of the user's proposals cannot be decided by this version.
         """
-        return (await self._plan_changes(owner, settings, {})).changes
+        return (await self._plan_corrections(owner, settings, {})).corrections
 
-    async def make_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """Append the corrections to the log and return them. A second call makes no further corrections.
+    async def append_corrections(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+        """Append the events of the corrections to the log, under the user's lock; return the corrections.
+
+        After a complete call, another call with the same settings finds nothing to correct.
 
         Raises:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, ValueError: as for `find_changes`. Nothing is appended.
-            nats.errors.Error: the log does not answer now. Some corrections may be appended; the call can be
+            EmbeddingUnavailable: the embedder does not answer now. Nothing is appended.
+            ValueError: one of the user's proposals cannot be decided by this version. Nothing is appended.
+            nats.errors.Error: the log does not answer now. It may have some of the events; the call can be
                 repeated.
         """
         meanings: dict[str, Dense] = {}
-        if not (await self._plan_changes(owner, settings, meanings)).decided:
+        if not (await self._plan_corrections(owner, settings, meanings)).events:
             return []
         async with hold_lock(self._database, *owner):
-            needed = await self._plan_changes(owner, settings, meanings)
-            await append_events(self._connection, [build_log_event(owner, each) for each in needed.decided])
-        return needed.changes
+            needed = await self._plan_corrections(owner, settings, meanings)
+            await append_events(self._connection, [build_log_event(owner, each) for each in needed.events])
+        return needed.corrections
 
-    async def _plan_changes(
+    async def _plan_corrections(
         self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]
-    ) -> Corrections:
-        """Return the events to append to the log; add the vectors of new texts to `meanings`."""
+    ) -> CorrectionPlan:
+        """Return the corrections and their events; add the vectors of new texts to `meanings`."""
         log = await self._read_log(owner)
         found = fold_log(log)
         absent = sorted(collect_texts(log, found) - meanings.keys())

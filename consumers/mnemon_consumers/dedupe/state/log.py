@@ -105,7 +105,10 @@ class LogState:
 
 
 def fold_log(log: Iterable[Logged]) -> LogState:
-    """Fold a log into its state, in log order. Of several copies of an event, the first counts."""
+    """Fold events into the state of a user's log. Of several copies of an event, the first counts.
+
+    `log` has the events about the user's facts, in log order.
+    """
     found, known = LogState(), set[str]()
     for event, event_id, at in log:
         if event_id not in known:

@@ -27,7 +27,8 @@ TURN: Final = 50
 """Maximum number of proposals and comparisons in one turn of a user; then other users have their turns."""
 
 TURN_SECONDS: Final = 2.0
-"""Seconds after which a turn takes no further decision; while bots send many requests, decisions are slow."""
+"""Seconds after which a turn takes no further decision. The limit matters while bots send many requests,
+because decisions wait for requests."""
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class UserState:
         versions: maps each fact to the event that wrote it last.
         position: the log position up to which the user's events are applied.
         erased: the erasures of the user; erased events are ignored.
-        findable: whether every fact has its point.
+        findable: whether the vector store has the current point of every fact.
         waiting: proposals and comparisons up to `position` without a decision, by event id, in the order of
             the log; each with its log position.
         meanings: vectors by text, kept for the next turn, so that the embedder gets each text once.
@@ -57,7 +58,7 @@ class UserState:
 
     @property
     def wording(self) -> dict[str, str]:
-        """Return a map from the id of each event to the fact that has the words of that event now."""
+        """Map the id of each event to the id of the fact that has the words of that event now."""
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property

@@ -214,6 +214,6 @@ def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> N
     undecided = saved.decision.model_copy(update={"undecided": ("p0", "gone")})
     redecided.decisions["p2"] = saved.model_copy(update={"decision": undecided})
     needed = build_corrections(OWNER, found, redecided, APART.limits, user.now)
-    (event,) = (event for name, event in needed.decided if name == "fact.saved")
+    (event,) = (event for name, event in needed.events if name == "fact.saved")
     assert isinstance(event, FactSavedV1)
     assert event.decision.undecided == ("pf_001",)
