@@ -12,10 +12,10 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKi
 def is_about_another_thing(alignment: Alignment) -> bool:
     """Return whether a word before a shared noun says that the facts may be about two things of a kind.
 
-    For example, "second" does in "Has a second rabbit" beside "Has a rabbit". If only one of the facts tells
-    an end, two other words do, too: "old" in "Sold the old piano" beside "Owns a piano", and the indefinite
-    article in "Had a cat that died" beside "Has a cat". The article does not if both facts have another word
-    in common after the noun, as in "a cat from York".
+    For example, "second" says so in "Has a second rabbit" beside "Has a rabbit". If only one of the facts
+    says that something has ended, two other words say so, too: "old" in "Sold the old piano" beside "Owns a
+    piano", and the indefinite article in "Had a cat that died" beside "Has a cat". The article does not count
+    if both facts have another word in common after the noun, as in "a cat from York".
     """
     old, new = alignment.statements
     things = [(a, b) for a, b in alignment.pairs if _may_be_thing(a) and _may_be_thing(b)]

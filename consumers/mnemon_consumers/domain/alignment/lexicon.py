@@ -55,7 +55,7 @@ TABLES: Final = ("dates", "people", "slots")
 """Names of the tables that map a concept, such as "month 1" or "mother", to the words for it."""
 
 AXES: Final = ("stages", "kinds")
-"""Names of the tables of axes beside `opposites`.
+"""Names of the tables of axes, apart from the table `opposites`.
 
 An axis has two poles, such as "looks for" and "found", each a list of phrases.
 """
@@ -265,5 +265,8 @@ def _select_phrase_forms(word: str) -> frozenset[str]:
 
 
 def build_exact_form(word: str) -> str:
-    """Return a form that only the dictionary form matches: "manager", not "managed"; "другой", not "друг"."""
+    """Return the form by which only the dictionary form of a word is matched.
+
+    For example, the result for "manager" does not match "managed", nor does that for "другой" match "друг".
+    """
     return f"={word}"

@@ -43,14 +43,17 @@ A capital within a text marks a name or an abbreviation, such as "Jony Ive" and 
 
 
 def fold_characters(text: str) -> str:
-    """Fold compatibility characters, typographic apostrophes and `ё`; the case does not change."""
+    """Replace compatibility characters (NFKC), typographic apostrophes and `ё`; letter case stays."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
 
 
 def restore_contractions(text: str) -> str:
-    """Insert the apostrophe that chats leave out of English contractions: "dont" becomes "don't"."""
+    """Insert the missing apostrophe into English contractions: "dont" becomes "don't".
+
+    Contractions that are also other words without the apostrophe, such as "ill" and "its", do not change.
+    """
     return _CONTRACTION.sub(lambda found: "'".join(filter(None, found.groups())), text)
 
 

@@ -1,4 +1,4 @@
-"""Qualifications, such as "almost" and "if": a fact with one says less than its other words do."""
+"""Qualifications, such as "almost" and "if": words with which a fact says less than without them."""
 
 from itertools import pairwise
 from typing import Final
@@ -13,7 +13,11 @@ _FREQUENCIES: Final = ("always", "often", "sometimes")
 
 
 def find_other_qualification(alignment: Alignment) -> str | None:
-    """Return why two facts with matching words do not say the same, or None if their qualifications match."""
+    """Return the reason why two facts with matching words do not say the same.
+
+    Returns:
+        None if the qualifications of the facts match.
+    """
     old, new = alignment.statements
     if old.raw == new.raw:
         return None

@@ -56,8 +56,8 @@ class RelationVerdict:
         score: share of a fact's weight that has a counterpart in the other fact, 0 to 1; the smaller of the
             two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
-        is_related: whether both facts are about the same thing, without a contradiction, and the older fact
-            about nothing else: a proposal that names the older fact replaces it.
+        is_related: whether a proposal that names the older fact may replace it: both facts are about the same
+            thing, do not contradict each other, and the older fact is about nothing else.
         is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
         is_open: whether no rule tells the facts apart, so that similarity may decide.
     """
@@ -79,8 +79,8 @@ UNDECIDED_SHARE: Final = 0.3
 `SUBSET_SHARE` of one of the facts is enough, too."""
 
 RELATED_SHARE: Final = 0.4
-"""Minimum share of each fact that must have a counterpart before a model may let one replace the other. Facts
-that give a value to the same slot need no share."""
+"""Minimum share of each fact that must have a counterpart for a proposal to replace the older fact that it
+names. Facts that give a value to the same slot need no share."""
 
 SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part

@@ -208,6 +208,10 @@ def is_past(tokens: Sequence[Token]) -> bool:
 
 
 def find_reason_start(tokens: Sequence[Token]) -> int:
-    """Return the index of the token that begins the reason; the number of tokens if there is none."""
+    """Return the index of the first token that begins a reason, such as "because".
+
+    Returns:
+        The number of tokens if none of them begins a reason.
+    """
     reasons = load_lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

@@ -147,7 +147,10 @@ class Budgets:
         self._get_day_spending(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:
-        """Return the used share of each budget whose tenant asked a model in this process today (UTC)."""
+        """Return the used share of each tenant's budget, for tenants that asked a model here today (UTC).
+
+        The share is 1 or more if the budget is spent.
+        """
         self._begin_day()
         limits = {
             tenant: self._settings.get_settings(tenant).spending.usd_per_day for tenant in self._tenants

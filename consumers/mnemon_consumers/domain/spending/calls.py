@@ -1,4 +1,4 @@
-"""Costs of model calls. No I/O, no clock."""
+"""Costs of model calls, and the events that record the calls. No I/O, no clock."""
 
 import re
 from collections.abc import Iterable
@@ -70,7 +70,9 @@ def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_b
 
 
 def find_price(model: str, prices: Iterable[Price]) -> Price | None:
-    """Return the price named `model`, else that with the longest name of which `model` is a revision.
+    """Return the price set for `model`, or else for the longest name that `model` extends by a revision.
+
+    For example, a price for `gpt-5-mini` also applies to `gpt-5-mini-2025-08-07`.
 
     Returns:
         None if the model has no price.

@@ -1,1 +1,1 @@
-"""Expiry: dates until which a text says that it holds."""
+"""Expiry: the end of a fact, found in its words, such as "until Friday"."""

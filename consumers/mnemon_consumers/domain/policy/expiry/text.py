@@ -1,4 +1,4 @@
-"""Expiry of a text: the date until which it says that something holds. No I/O, no clock.
+"""Expiry of a text: the date until which a fact holds, as the words of the fact say. No I/O, no clock.
 
 "On vacation until Friday" names an end. "The deadline is on Friday" names none, because the date of the
 deadline stays the same after Friday. A wrong end hides a fact for ever. So a fact gets no end if there is any

@@ -88,7 +88,7 @@ _ELSEWHERE: Final = compile_pattern(
 
 
 def find_document(text: str) -> str | None:
-    """Return the kind of number that a text holds, such as "a passport's number"; None if it holds none."""
+    """Return the kind of document number in a text, such as "a passport's number"; None if it has none."""
     if _ONE_YEAR.fullmatch(text):
         return "a social security number" if _SPOKEN_SSN.search(text) else None
     if _NATIONAL_INSURANCE.search(text) and not _NOT_INSURANCE.search(text):
