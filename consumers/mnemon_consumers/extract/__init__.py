@@ -1,1 +1,1 @@
-"""Extracts facts from messages with a language model, in batches or one request at a time."""
+"""The `extract` consumer, which extracts facts from messages with a language model, in batches or online."""

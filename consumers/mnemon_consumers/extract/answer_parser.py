@@ -38,9 +38,9 @@ MOST_FACTS: Final = 50
 MOST_CHARACTERS: Final = 10_000
 """Maximum number of characters of a fact to parse; the policy limits the length of a kept fact."""
 
-MOST_OF_AN_ANSWER: Final = 100_000
-"""Maximum number of characters of an answer; a longer answer is unreadable, as its repair would take
-seconds."""
+MOST_ANSWER_CHARACTERS: Final = 100_000
+"""Maximum number of characters of an answer. A longer answer counts as unreadable, because its repair would
+take seconds."""
 
 _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
@@ -65,9 +65,9 @@ def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
 
 def _check_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"the text of the fact has more than {MOST_CHARACTERS} characters")
+        raise ValueError(f"the text of the fact has more than {MOST_CHARACTERS:,} characters: drop the fact")
     if not any(character.isalpha() for character in text):
-        raise ValueError("the text of the fact has no words")
+        raise ValueError("the text of the fact has no words: drop the fact")
     return " ".join(text.split())
 
 
@@ -192,9 +192,10 @@ def parse_answer(
     # An answer that begins with JSON has no thoughts: the tag stands in the sentence of a fact.
     if not text.lstrip().startswith(("{", "[")):
         text = text.rpartition(_THOUGHTS_END)[2]
-    if len(text) > MOST_OF_AN_ANSWER:
+    if len(text) > MOST_ANSWER_CHARACTERS:
         raise UnreadableAnswer(
-            f"the answer has {len(text):,} characters, and the limit is {MOST_OF_AN_ANSWER:,}"
+            f"the answer has {len(text):,} characters, and the limit is {MOST_ANSWER_CHARACTERS:,}; if this "
+            "repeats, choose another model: extraction.model"
         )
     repaired = False
     compared: object
@@ -207,7 +208,9 @@ def parse_answer(
         # Search only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
-        raise UnreadableAnswer("the answer has no list of facts")
+        raise UnreadableAnswer(
+            "the answer has no list of facts; if this repeats, choose another model: extraction.model"
+        )
     facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)

@@ -125,7 +125,7 @@ def build_proposals(
 ) -> list[LogEvent]:
     """Return the events of an answer: its proposals, then the event that the window is answered.
 
-    The window determines their ids, so only one answer counts if several processes answer the window.
+    The window determines the ids of the events, so only one answer counts if several processes publish one.
 
     Args:
         window: the window that was read.

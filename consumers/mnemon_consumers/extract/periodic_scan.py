@@ -1,4 +1,4 @@
-"""Periodic scan of all users, which cuts all new messages, also those whose trigger was lost."""
+"""Periodic scan of all users, which cuts new messages into windows, even if their trigger was lost."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ class PeriodicScan:
         self._cutter = cutter
 
     async def continue_scans(self, connection: Client) -> None:
-        """Start or continue due scans for up to `TICK_SECONDS`, unless another process does.
+        """Start or continue due scans for up to `TICK_SECONDS`, unless another process is scanning.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be

@@ -74,7 +74,7 @@ class ExtractionPipeline:
 
         Returns:
             The users who are not done: users whose messages another process is cutting, users who may have
-            more windows, or all users while the projections lack work of earlier processes.
+            more windows, or all users while the projections lack events of earlier processes.
         """
         if not await self._projections.is_ready(connection):
             return set(owners)
@@ -89,7 +89,7 @@ class ExtractionPipeline:
     async def run_tick(self, connection: Client) -> None:
         """Act on a periodic trigger: continue scan and batches, and trigger users with due windows.
 
-        The call does nothing while the projections lack work of earlier processes.
+        The call does nothing while the projections lack events of earlier processes.
         """
         if not await self._projections.is_ready(connection):
             return

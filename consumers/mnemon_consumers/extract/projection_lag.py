@@ -37,7 +37,7 @@ class ProjectionLag:
         self._recovery = asyncio.Lock()
 
     async def is_ready(self, connection: Client) -> bool:
-        """Return whether the projections have all work of earlier processes, so that this process may begin.
+        """Return whether the projections have all events of earlier processes, so that extraction may begin.
 
         A new database lacks the requests that were made for windows, and perhaps paid, until the log is
         projected. Before the method first returns True, it recovers the batches that only the log has.

@@ -1,1 +1,1 @@
-"""Checks answers of a model against their sources, decides their outcome and publishes them."""
+"""Checks the answers of models against the messages, and publishes the outcome of each window."""

@@ -31,11 +31,12 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 
 MOST_IMPORTANCE: Final = 5
-"""Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`): the default."""
+"""Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`). This is also the
+default importance."""
 
 
 MOST_REFUSALS: Final = 1
-"""Number of earlier failures from which on a window is given up if the model refuses to answer."""
+"""Number of earlier failures of a window from which on a refusal by the model ends the attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class AnsweringModel:
 
 @dataclass(frozen=True, slots=True)
 class WindowJudgement:
-    """Outcome of a window.
+    """Decision on a window: its events, and whether the window is complete, retried or given up.
 
     Attributes:
         events: events for the log, which stores all of them or none; see `append_groups`.
@@ -71,7 +72,7 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome of a window.
+    """Decide from a model's answer or failure whether a window is complete, retried or given up.
 
     The window is given up after the attempts that the settings allow, or sooner after a refusal.
     """
@@ -161,9 +162,9 @@ def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[De
 
 
 def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
-    """Return the event with the outcome `gone`.
+    """Return the event that ends a window with the outcome `gone`.
 
-    The messages of the window were removed, or none of them is worth reading.
+    A window ends so if its messages were removed, or none of them is worth reading.
     """
     return build_answered_event(window, "gone", batch_id=batch_id)
 

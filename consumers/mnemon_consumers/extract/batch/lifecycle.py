@@ -50,7 +50,8 @@ AGE_DIVISOR: Final = 20
 finds the batch running."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Maximum pause in seconds after a check of a batch; the next check follows at the next tick after it."""
+"""Maximum pause in seconds after a check of a batch. The first periodic trigger after the pause starts a new
+check."""
 
 MOST_READINGS: Final = 8
 """Maximum number of failed attempts to read the results of a batch.
@@ -70,7 +71,7 @@ have ended while no process was running."""
 
 
 class BatchLifecycle:
-    """Advances batches from state to state."""
+    """Advances open batches: submits them, checks their progress, and reads their results."""
 
     def __init__(
         self,

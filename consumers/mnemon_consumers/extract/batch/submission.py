@@ -114,8 +114,9 @@ class BatchSubmitter:
     async def submit_batch(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Submit a batch that the provider does not have.
 
-        The windows of the batch are appended to the log first. If the process ends then, the log shows that
-        the provider may have the batch. If no window is left to request, the batch is completed instead.
+        The windows of the batch are appended to the log first. If the process ends after that, the log
+        shows that the provider may have the batch. If no window is left to request, the batch is completed
+        instead.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can

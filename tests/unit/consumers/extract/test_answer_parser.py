@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemon_consumers.extract.answer_parser import (
+    MOST_ANSWER_CHARACTERS,
     MOST_CHARACTERS,
     MOST_FACTS,
-    MOST_OF_AN_ANSWER,
     ParsedAnswer,
     UnreadableAnswer,
     parse_answer,
@@ -76,7 +76,7 @@ def test_no_facts_is_an_answer() -> None:
         "[[[[",
         "[" * 90_000,
         '{"facts":' * 10_000,
-        '{"facts": []}' + " " * MOST_OF_AN_ANSWER,
+        '{"facts": []}' + " " * MOST_ANSWER_CHARACTERS,
         "9" * 50_000,
     ],
 )
