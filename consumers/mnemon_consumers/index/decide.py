@@ -87,11 +87,13 @@ class IndexPlan:
 
 
 def plan_batch(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
-    """Plan a batch. Facts are not indexed from events: only the projections know which facts are live.
+    """Decide which events of a batch to index, and which users to sweep.
+
+    Facts are not indexed from events: only the projections know which facts are live.
 
     Args:
         deliveries: the batch.
-        seen: events up to this log position may have been indexed before, and their points removed later.
+        seen: log position up to which events may have been indexed before, and their points removed since.
     """
     batch = IndexPlan()
     for delivery in deliveries:

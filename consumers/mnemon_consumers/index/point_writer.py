@@ -13,7 +13,7 @@ from mnemon_infra.vectors.texts import build_chunk_texts, build_message_texts
 from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
-"""Number of chunks of a document to cut, in some milliseconds, before requests have their turn."""
+"""Number of chunks of a document to cut, in some milliseconds, before waiting requests run."""
 
 
 async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
@@ -24,9 +24,9 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
             the batch may be written; the call can be repeated.
     """
     found = {
-        Collection.MESSAGES: [build_message_entry(each) for each in batch.messages],
+        Collection.MESSAGES: [build_message_item(each) for each in batch.messages],
         Collection.DOCUMENTS: [
-            chunk for each in batch.documents for chunk in await build_document_entries(each)
+            chunk for each in batch.documents for chunk in await build_document_items(each)
         ],
         Collection.SUMMARIES: [
             build_summary_item(each.owner, each.summary_id, each.event_id, each.text)
@@ -38,8 +38,8 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
             await vector_index.vectors.upsert(collection, await build_points(vector_index, items))
 
 
-def build_message_entry(message: IndexedMessage) -> SearchableItem:
-    """Return the entry of a message for the vector index."""
+def build_message_item(message: IndexedMessage) -> SearchableItem:
+    """Return the searchable item of a message, from which its point is made."""
     words, meaning = build_message_texts(message.content, message.name, message.sent_at)
     payload: dict[str, JsonValue] = {"event_id": message.event_id, "seq": message.seq}
     return SearchableItem(
@@ -47,8 +47,11 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
     )
 
 
-async def build_document_entries(indexed: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks; after every `CHUNKS` chunks, let waiting requests run."""
+async def build_document_items(indexed: IndexedDocument) -> list[SearchableItem]:
+    """Return the searchable items of a document's chunks.
+
+    After every `CHUNKS` chunks, requests that wait run first.
+    """
     whole = indexed.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

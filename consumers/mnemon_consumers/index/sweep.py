@@ -8,7 +8,7 @@ from uuid import UUID
 from nats.aio.client import Client
 
 from mnemon_consumers.index.decide import IndexedDocument
-from mnemon_consumers.index.point_writer import build_document_entries
+from mnemon_consumers.index.point_writer import build_document_items
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_contracts.subjects import Owner, build_chat_filter, build_thing_filter
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -179,9 +179,7 @@ async def _sweep_documents(
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     current = chunks.keys() - gone.keys()
     read = [
-        chunk
-        for each in whole
-        for chunk in await build_document_entries(_build_indexed_document(owner, each))
+        chunk for each in whole for chunk in await build_document_items(_build_indexed_document(owner, each))
     ]
     absent = [chunk for chunk in read if chunk.id not in current]
     await vector_index.vectors.upsert(Collection.DOCUMENTS, await build_points(vector_index, absent))

@@ -10,7 +10,7 @@ from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.document_chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, split_chunks
-from mnemon_consumers.index.point_writer import build_document_entries
+from mnemon_consumers.index.point_writer import build_document_items
 from mnemon_contracts.events.memory import DocumentAddedV1
 from tests.support.hypothesis_profiles import scale_examples
 
@@ -81,7 +81,7 @@ async def test_others_have_their_turn_while_a_long_document_is_cut() -> None:
             turns += 1
 
     counting = asyncio.create_task(count())
-    found = await build_document_entries(read)
+    found = await build_document_items(read)
     counting.cancel()
 
     assert len(found) == 665

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.index.decide import IndexedDocument
-from mnemon_consumers.index.point_writer import build_document_entries
+from mnemon_consumers.index.point_writer import build_document_items
 from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_infra.broker.streams.applied_position import read_applied_position
@@ -58,7 +58,7 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
             older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
             await vectors.upsert(
-                Collection.DOCUMENTS, await build_points(vector_index, await build_document_entries(older))
+                Collection.DOCUMENTS, await build_points(vector_index, await build_document_items(older))
             )
             assert await sweep_points(stock.connection, database, vector_index, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before
