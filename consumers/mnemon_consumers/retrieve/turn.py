@@ -59,14 +59,14 @@ class ContextTurn(NamedTuple):
 
     @property
     def messages(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments with which the newest messages are read."""
+        """Return the arguments of `Memory.load_messages` that read the newest messages."""
         return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
 
     @property
     def unsummarised(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments with which messages without a summary are read.
+        """Return the arguments of `Memory.load_messages` that read the messages without a summary.
 
-        Their maximum number depends on the budget, see `read_unsummarised_messages`.
+        The maximum number of messages depends on the budget, see `read_unsummarised_messages`.
         """
         budget = self.request.budget or self.settings.context.budget
         limit = min(MOST_READ, max(LOADED, budget // TOKENS_PER_MESSAGE, self.settings.recent_messages))
@@ -74,9 +74,9 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Return the arguments with which the newest summaries are read.
+        """Return the arguments of `Memory.load_summaries` that read the newest summaries.
 
-        Their maximum number is one more than the greater of the settings `context.summaries` and
+        The maximum number of summaries is one more than the greater of the settings `context.summaries` and
         `compaction.merge_above`.
         """
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1

@@ -10,8 +10,8 @@ from typing import Final
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
 
 ENOUGH_LETTERS: Final = 40
-"""Number of letters from which on no other texts are read besides the user's messages; no single word has as
-many."""
+"""Number of letters that suffices to detect the language. If the user's messages have fewer, other texts are
+read, too. No single word has as many letters."""
 
 MOST_CHARACTERS: Final = 400
 """Maximum number of characters of each text to read, so that a pasted document does not outweigh other

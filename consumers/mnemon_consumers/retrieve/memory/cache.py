@@ -142,7 +142,7 @@ class UserCache:
         self._hit_entries.weigh(owner, entry)
 
     def get_revision(self, tenant: str) -> object:
-        """Return an object that is replaced whenever a user of the tenant may have changed."""
+        """Return an object that is replaced whenever the memory of a user of the tenant may have changed."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
@@ -172,7 +172,7 @@ class UserCache:
 
 
 class CountCache:
-    """Counts of messages in recently requested conversations. A change of the user keeps the counts.
+    """Caches counts of messages in recently requested conversations. The counts stay when the user changes.
 
     Projected messages stay the same until they are cleared or erased together with all messages before them.
     Counts are not used if the view of the conversation lacks messages after the counted ones.

@@ -66,7 +66,7 @@ class Memory:
         return self._follower.applied_position
 
     def get_revision(self, tenant: str) -> object:
-        """Return an object that is replaced whenever a user of the tenant may have changed."""
+        """Return an object that is replaced whenever the memory of a user of the tenant may have changed."""
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
@@ -192,7 +192,7 @@ class Memory:
         """Return some facts in the order of the ids; raises as `load_messages` does.
 
         Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
-        for `min_seq`: before a search, its verb has waited. Events that are missing are read from the log.
+        for `min_seq`: the verb waits before the search. Events that are missing are read from the log.
         """
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:

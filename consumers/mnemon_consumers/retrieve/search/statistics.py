@@ -49,8 +49,8 @@ class Statistics:
     ) -> None:
         """Create the statistics.
 
-        `revision_of` returns an object for a tenant, which is replaced whenever one of its users may have
-        changed.
+        `revision_of` returns an object for a tenant, which is replaced whenever the memory of one of the
+        tenant's users may have changed.
         """
         self._database = database
         self._embedder = embedder
@@ -61,9 +61,9 @@ class Statistics:
         self._counting: set[asyncio.Task[None]] = set()
 
     def get_statistics(self, tenant: str) -> WordStatistics:
-        """Return the last count; `NOT_COUNTED` before the first count.
+        """Return the statistics of a tenant as last counted; `NOT_COUNTED` before the first count.
 
-        Start another count if the last is older than `RECOUNT_SECONDS` and the tenant has changed since.
+        Start another count if the last one is older than `RECOUNT_SECONDS` and the tenant has changed since.
         """
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):

@@ -25,7 +25,7 @@ MOST_OPEN: Final = 4
 """Maximum number of snapshots that stay open; the most recently requested snapshots stay."""
 
 UNUSED_SECONDS: Final = 300.0
-"""Seconds without requests after which a snapshot is closed, at the latest after twice as many."""
+"""Seconds between two checks that close the snapshots which had no request since the check before."""
 
 CONNECTIONS: Final = 2
 """Maximum number of database connections of a snapshot, which are opened on demand."""

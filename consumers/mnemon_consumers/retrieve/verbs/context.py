@@ -45,8 +45,8 @@ ANSWER_SECONDS: Final = 2.5
 """Seconds after the request at which the wait for the search ends at the latest: a bot waits for 3 s."""
 
 MOST_REPEATED: Final = 20
-"""Maximum number of further hits to search for because `recent` already shows messages without a summary,
-unless the setting `recent_messages` is greater."""
+"""Maximum number of additional hits that a search returns, because the section `recent` may already show
+some of the hits. If the setting `recent_messages` is greater, the setting is the number."""
 
 TASK_RESULTS: Final = 10
 """Maximum number of a task's newest results in the query, which seldom has room for more."""

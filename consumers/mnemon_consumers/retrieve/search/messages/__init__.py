@@ -1,1 +1,1 @@
-"""Ranking of messages, and whether they answer the query."""
+"""Ranking of the messages that a search finds, and the probability that they answer the query."""

@@ -54,10 +54,10 @@ COVERING: Final = 5
 """Number of best messages that are compared with the words of the query."""
 
 SCALE: Final = 10.0
-"""Divisor of sums of the ranking, so that all features have similar ranges."""
+"""Divisor of the scores of the ranking, so that all features have similar ranges."""
 
 QUESTION_PENALTY: Final = 1.2
-"""Deduction from the sum of a message that asks something: a question tells little about its speaker."""
+"""Deduction from the score of a message that asks something: a question tells little about its speaker."""
 
 MOST_ATTRIBUTION: Final = 4.0
 """Highest absolute value of `attribution`."""
@@ -79,10 +79,10 @@ class TopicFeatures(NamedTuple):
 
     Attributes:
         similarity: highest cosine of a message with the query.
-        score: highest weighted sum of a message in the ranking, divided by `SCALE`.
+        score: highest score of a message in the ranking, divided by `SCALE`.
         coverage: highest share of the query's words that one of the best messages has, weighted by rarity.
         unknown_names: share of the words of names in the query that occur in no message or speaker's name.
-        assistant: 1 in a chat with an assistant, where sums of the ranking lack some features.
+        assistant: 1 in a chat with an assistant, where scores of the ranking lack some features; else 0.
     """
 
     similarity: float

@@ -323,7 +323,9 @@ def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
             month = _build_month(today.year, today.month + count * (12 if kind is WordKind.YEAR_UNIT else 1))
             return min(month.first + timedelta(days=today.day - 1), month.after - timedelta(days=1))
         case _:
-            raise ValueError(f"{kind!r} is not a day, a week, a month or a year")
+            raise ValueError(
+                f"{kind!r} is no unit of whole days; give the kind of a day, week, month or year"
+            )
 
 
 _LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}

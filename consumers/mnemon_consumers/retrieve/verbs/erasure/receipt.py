@@ -37,7 +37,7 @@ STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vec
 """Names of all stores that have to finish an erasure, besides the erasure register."""
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
-"""Stores that have finished once the row of the erasure is settled."""
+"""Stores that have finished once `persist` has marked the row of the erasure as finished."""
 
 REGISTER: Final = "register"
 """Name for the erasure register, which is pending until it has an entry of the erasure."""
@@ -154,8 +154,8 @@ async def count_matches_by_store(
 ) -> dict[str, JsonValue]:
     """Count by store the entries of a user that contain the text `words`, regardless of letter case.
 
-    The count `statistics` is of columns whose statistics in PostgreSQL contain the text. Statistics have
-    samples of the values of all users.
+    The entry `statistics` has the number of columns whose statistics in PostgreSQL contain the text. These
+    statistics have samples of the values of all users.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
