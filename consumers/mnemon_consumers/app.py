@@ -1,4 +1,4 @@
-"""Consumers of a process: builds and runs any selection of them."""
+"""Construction and start of the consumers that one process runs, for any selection of consumers."""
 
 import asyncio
 import gc
@@ -162,7 +162,7 @@ def build_consumer(
 
             return RetrieveConsumer(database, vector_index, deployment)
         case _:
-            raise LookupError(name)
+            raise LookupError(f"there is no consumer {name!r}; name one of {', '.join(CONSUMERS)}")
 
 
 @asynccontextmanager

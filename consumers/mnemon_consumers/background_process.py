@@ -29,7 +29,10 @@ _READY = b"ready"
 
 
 class BackgroundFailed(Exception):
-    """The background process ended, or timed out, before its consumers were ready; its log has the reason."""
+    """The background process ended or timed out before its consumers were ready.
+
+    The log of the background process has the reason.
+    """
 
 
 @asynccontextmanager

@@ -38,9 +38,9 @@ async def answer_report_requests(connection: Client, circuit_breaker: CircuitBre
 
 
 def parse_reports(replies: Iterable[bytes]) -> list[FailingModel]:
-    """Merge the reports of all processes: each model once, with its earliest report.
+    """Return each failing model of all processes once, with the time and error of its earliest failure.
 
-    A reply that cannot be parsed, as from a process of another version, is left out.
+    A reply that cannot be parsed, such as one from a process of another version, is left out.
     """
     first: dict[tuple[str, str | None], FailingModel] = {}
     for reply in replies:

@@ -1,4 +1,4 @@
-"""Check of a model's summary, which accepts or rejects it. No I/O, no clock, no randomness."""
+"""Check that accepts or rejects a summary by a model. No I/O, no clock, no randomness."""
 
 import json
 import re
@@ -16,8 +16,8 @@ between words."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
-"""Number of consecutive words of a message that make an answer a repetition, which is rejected. Of the
-instructions, `ECHOED_INSTRUCTIONS` words suffice."""
+"""An answer is rejected as a repetition if it has this number of consecutive words of a message, or
+`ECHOED_INSTRUCTIONS` consecutive words of the instructions."""
 
 SummaryFlaw = Literal[
     "empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"

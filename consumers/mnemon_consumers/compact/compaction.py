@@ -103,7 +103,8 @@ MOST_GIVEN_UP: Final = 100_000
 """Maximum number of refused steps that a process remembers."""
 
 MOST_STORED: Final = 1000
-"""Maximum number of summaries to read of a conversation that has more than a lowered `merge_above` allows."""
+"""Maximum number of summaries to read if a conversation has more than the setting `merge_above` allows, which
+happens after the setting was lowered."""
 
 _OFF: Final = Ack("compaction is switched off")
 _IS_DEAD: Final = Ack("the step has a dead letter already")

@@ -1,4 +1,7 @@
-"""Decision on the next summary of a conversation, and its event. No I/O, no clock, no randomness."""
+"""Decision on the next summary of a conversation, and the event of the summary.
+
+No I/O, no clock, no randomness.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +19,8 @@ EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""
 
 MOST_MERGED: Final = 50
-"""Maximum number of summaries that one request merges, because a model's input is limited. A greater
-`merge_above` replaces it."""
+"""Maximum number of summaries that one request merges, because a model's input is limited. If the setting
+`merge_above` is greater, the setting is the maximum."""
 
 ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
@@ -83,7 +86,7 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
     """Return the event of a step.
 
     The first message or summary of the step determines the event's id. So the log has one summary that begins
-    with these messages, or replaces these summaries, even if several processes take the step under different
+    with this message, or replaces this summary, even if several processes take the step under different
     settings.
 
     Args:

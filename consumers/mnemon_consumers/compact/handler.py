@@ -32,8 +32,10 @@ log = structlog.get_logger("compact")
 TRANSIENT = DatabaseUnavailable, nats.errors.Error
 
 ANY_POSITION: Final = 2**62
-"""Position above all log positions: the length check may see unsettled positions, because the compaction
-waits until all of them are settled.
+"""Position above all log positions, so that the length check counts every message that has a row.
+
+The count may be wrong while earlier events are not projected. The compaction waits until they are projected,
+and counts again.
 """
 
 USERS_AT_ONCE: Final = 250

@@ -1,4 +1,4 @@
-"""Compactions in progress: limits the share of one user, and ends the work when the process stops."""
+"""Compactions in progress: a limit for each user, and a time limit when the process stops."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,9 @@ The time is less than `mnemon_infra.durables.GRACEFUL_TIMEOUT`, which the consum
 
 
 class InFlightWork:
-    """Work in progress. When the block ends, new work is refused, and work that takes too long is cancelled.
+    """Context manager for work in progress.
+
+    When the block ends, new work is refused, and work that takes too long is cancelled.
 
     Args:
         ending_seconds: seconds to wait at the end of the block before the current work is cancelled.
