@@ -49,7 +49,7 @@ class Frame(NamedTuple):
 
 
 class ContextLayout(Protocol):
-    """Layout of a format.
+    """Layout of one format of a context: how the context is rendered, and how many tokens its parts take.
 
     The tokens of a section are counted as the sum of its frame and its items. This sum may differ from the
     tokens of the section as a whole by a few tokens.

@@ -61,7 +61,7 @@ SectionSelection: TypeAlias = dict[SectionKind, ChosenItems]
 
 
 class ItemChooser:
-    """Chooses items from one context for one format."""
+    """Chooses the items of each section that fit in the section's tokens, for one context in one format."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Cache of the parts of users' memory that were read. A change of a user drops the user's parts."""
+"""Cache of the parts of users' memory that were read. A change of a user's memory drops the user's parts."""
 
 import sys
 from collections.abc import Hashable, Mapping
@@ -87,10 +87,10 @@ class _MeasuredEntries(LRUCache[Owner, Entry]):
 class UserCache:
     """Caches parts of the memory of the most recently requested users, in one entry per user.
 
-    A read first takes the user's entry, and later puts its result into that entry. If the user changes
-    meanwhile, the cache drops the entry, so a result that may be old goes to an entry that is no longer used.
-    The newest messages have separate entries, because their size depends on the bots, and so do rows that
-    searches looked up, because their number depends on the searches.
+    A read first takes the user's entry, and later puts the result into that entry. If the user's memory
+    changes meanwhile, the cache drops the entry, so a result that may be old goes to an entry that is no
+    longer used. The newest messages have separate entries, because their size depends on the bots, and so do
+    rows that searches looked up, because their number depends on the searches.
     """
 
     def __init__(self, users: int) -> None:
@@ -147,7 +147,7 @@ class UserCache:
         return revision
 
     def drop_user(self, owner: Owner) -> None:
-        """Drop the cached parts of a user who has changed."""
+        """Drop the cached parts of a user whose memory has changed."""
         tenant, _ = owner
         self._entries.pop(owner, None)
         self._message_entries.pop(owner, None)
@@ -172,7 +172,7 @@ class UserCache:
 
 
 class CountCache:
-    """Caches counts of messages in recently requested conversations. The counts stay when the user changes.
+    """Caches counts of messages in recently requested conversations. New messages do not drop the counts.
 
     Projected messages stay the same until they are cleared or erased together with all messages before them.
     Counts are not used if the view of the conversation lacks messages after the counted ones.

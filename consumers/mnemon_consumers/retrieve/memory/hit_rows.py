@@ -1,4 +1,4 @@
-"""Cache of PostgreSQL rows that searches of one user looked up. A change of the user drops the rows.
+"""Cache of PostgreSQL rows that searches of one user looked up. A change of the user's memory drops the rows.
 
 Each search queries the vector store, which may have new points, and PostgreSQL only for rows that the cache
 lacks.
@@ -60,10 +60,10 @@ class HitRows(Protocol[RowLookup, Value]):
 
 @dataclass(frozen=True)
 class HitMessages:
-    """Messages, and the messages around some of them.
+    """Messages that searches of one user looked up, and the messages around some of them.
 
     Attributes:
-        seq: as in `HitRows`.
+        seq: the log position that the messages reflect; None if nothing was looked up.
         places: log positions by event id; None for a message that is removed or unknown.
         anchors: event ids of the messages whose neighbours are known.
         around: the messages and their neighbours.
@@ -125,10 +125,10 @@ class HitMessages:
 
 @dataclass(frozen=True)
 class HitDocuments:
-    """Documents with their texts.
+    """Documents that searches of one user looked up, with their texts.
 
     Attributes:
-        seq: as in `HitRows`.
+        seq: the log position that the documents reflect; None if nothing was looked up.
         documents: documents by id; None for a document that does not exist.
     """
 

@@ -42,7 +42,7 @@ class LogFollower:
         self._stream_context: JetStreamContext
 
     async def follow_changes(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
-        """Subscribe to notices of changes, and call `drop_user` for each user who changes.
+        """Subscribe to notices of changes, and call `drop_user` for each user whose memory changes.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -49,7 +49,7 @@ class Memory:
         self._reader = ProjectionReader(database, self._follower)
 
     async def follow_changes(self, connection: Client) -> None:
-        """Subscribe to changes, and drop the cached parts of users who change.
+        """Subscribe to notices of changes, and drop the cached parts of users whose memory changes.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -75,7 +75,7 @@ class Memory:
         self.count_cache = CountCache()
 
     def drop_user(self, owner: Owner) -> None:
-        """Drop the cached parts of a user who has changed."""
+        """Drop the cached parts of a user whose memory has changed."""
         self._cache.drop_user(owner)
 
     def find_cached_messages(

@@ -18,7 +18,7 @@ MemoryT = TypeVar("MemoryT")
 
 
 class ProjectionReading(NamedTuple, Generic[MemoryT]):
-    """A part of a user's memory, and whether it stays the same until the user changes."""
+    """A part of a user's memory; if `is_settled`, it stays the same until the user's memory changes."""
 
     result: PositionedValue[MemoryT]
     is_settled: bool

@@ -58,8 +58,8 @@ def select_relevant(
 ) -> list[FusedCandidate]:
     """Return the candidates with a word or a concept of the query, or with enough similarity to be relevant.
 
-    The returned candidates have the trust of their similarities. Without thresholds, all candidates are
-    returned unchanged.
+    Each returned candidate has the `trust` that fits the language of the query. Without thresholds, all
+    candidates are returned unchanged.
 
     Args:
         candidates: candidates, best first.

@@ -113,7 +113,9 @@ def measure_word_share(query: str, text: str) -> float:
 
 
 def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, str]]) -> float:
-    """Return the share of the query's words, 0 to 1, that an item with overlap 1 has.
+    """Return the share of the query's words, 0 to 1, that an item with overlap 1 would have.
+
+    The product of this share and the overlap of another item estimates the share that the other item has.
 
     Args:
         query: the query.
@@ -124,7 +126,7 @@ def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, st
 
 
 def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:
-    """Return the lowest similarity found; items that the ranking by meaning lacks are below it."""
+    """Return the lowest similarity of candidates that meaning has found; 0 if it has found none."""
     return min((each.similarity for each in candidates if each.similarity), default=0.0)
 
 

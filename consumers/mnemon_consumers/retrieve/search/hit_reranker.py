@@ -34,7 +34,7 @@ class HitReranker:
     async def score_texts(
         self, query: str, texts: Sequence[str], settings: Retrieval, until: float | None
     ) -> Sequence[float] | None:
-        """Return the relevance of each text; None if the model is paused or fails, or no time is left for it.
+        """Return the relevance of each text; None if the model is paused or fails, or if no time is left.
 
         Args:
             query: the query of the search.

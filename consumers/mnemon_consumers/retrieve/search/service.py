@@ -189,7 +189,7 @@ _Answer: TypeAlias = tuple[list[RankedHit], int]
 
 
 class Search:
-    """Finds facts, messages, documents and summaries."""
+    """Finds facts, messages, documents and summaries of a user, by words and by meaning."""
 
     def __init__(
         self,

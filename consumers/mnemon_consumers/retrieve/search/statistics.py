@@ -39,7 +39,7 @@ NOT_COUNTED: Final = WordStatistics(None, NO_STATISTICS)
 
 
 class Statistics:
-    """Word statistics of tenants.
+    """Counts words in the texts of tenants, and caches the statistics.
 
     Queries do not wait for a count: a query before the first count uses no statistics.
     """

@@ -27,27 +27,27 @@ class TextProperties:
 
     @cached_property
     def terms(self) -> frozenset[int]:
-        """Ids of the stemmed words of the text, without stop words."""
+        """Return the ids of the stemmed words of the text, without stop words."""
         return frozenset(bm25.weigh_document(self._text).indices)
 
     @cached_property
     def is_question(self) -> bool:
-        """Whether the text has a question mark."""
+        """Return whether the text has a question mark."""
         return any(mark in self._text for mark in _QUESTION_MARKS)
 
     @cached_property
     def tells_time(self) -> bool:
-        """Whether the text names a time."""
+        """Return whether the text names a time, such as "yesterday" or "2024"."""
         return tells_time(self._text, split_words(self._text))
 
     @cached_property
     def speaks_of_others(self) -> bool:
-        """Whether the text is about the person addressed, and not about the speaker."""
+        """Return whether the text is about the person addressed, and not about the speaker."""
         return speaks_of_others(split_words(self._text))
 
     @cached_property
     def name_words(self) -> frozenset[str]:
-        """Words, in lower case, of the names in the text: capitalised words within a sentence."""
+        """Return the words, in lower case, of names in the text: capitalised words within a sentence."""
         return frozenset(word for name in list_capitalised_names(self._text) for word in name.lower().split())
 
 

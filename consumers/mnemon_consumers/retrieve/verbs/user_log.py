@@ -38,12 +38,12 @@ class UserLog:
 
     @property
     def reply_limit(self) -> int:
-        """Maximum bytes of a reply without its headers and warnings."""
+        """Return the maximum number of bytes of a reply without its headers and warnings."""
         return self._broker.connection.max_payload - REPLY_HEADROOM
 
     @property
     def listing_limit(self) -> int:
-        """Maximum bytes of a user's tasks or data: half of what the server accepts as a reply.
+        """Return the maximum number of bytes of a user's tasks or data: half of the longest reply.
 
         A context has the user's data besides its text.
         """
@@ -59,11 +59,11 @@ class UserLog:
 
         Args:
             load: loads the tasks or the data as of a log position; None needs no position.
-            measure: measures them in bytes.
-            measure_changed: measures them in bytes, as they would be after the change.
+            measure: returns the bytes of the tasks or the data.
+            measure_changed: returns the bytes that the tasks or the data would have after the change.
 
         Returns:
-            None if a reply has room, or if the change makes them no larger.
+            None if a reply has room, or if the change makes the tasks or the data no larger.
         """
         if measure_changed((await load(None)).value) <= self.listing_limit // 2:
             return None  # usual, even if the projections lack the user's last changes

@@ -253,7 +253,7 @@ def extract_topic_features(
     *,
     has_assistant: bool,
 ) -> TopicFeatures:
-    """Return how well the messages fit the topic of the query.
+    """Return the features that tell how well the messages fit the topic of the query.
 
     Args:
         scored: the messages found, best first; at least one.
@@ -281,9 +281,10 @@ def extract_topic_features(
 def extract_speaker_features(
     scored: Sequence[ScoredMessage], intent: QueryIntent, speakers: frozenset[str]
 ) -> SpeakerFeatures | None:
-    """Return how well the messages fit the speaker whom the query names; None unless it names exactly one.
+    """Return the features that tell how well the messages fit the speaker whom the query names.
 
-    A message is about its speaker, or about the person addressed if it says `you` and not `I`.
+    A message is about its speaker, or about the person addressed if the message says `you` and not `I`. The
+    result is None unless the query names exactly one speaker.
 
     Args:
         scored: the messages found, best first; at least one.
@@ -312,7 +313,7 @@ def extract_speaker_features(
 
 @cache
 def load_answerability_weights() -> AnswerabilityWeights:
-    """Return the fitted weights."""
+    """Return the fitted weights of both regressions, from `WEIGHTS_FILE`."""
     document = tomllib.loads((files(__package__) / WEIGHTS_FILE).read_text(encoding="utf-8"))
     topic, speaker = document["topic"], document["speaker"]
     constants = topic.pop("constant"), speaker.pop("constant")

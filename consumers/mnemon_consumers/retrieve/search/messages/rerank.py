@@ -74,6 +74,6 @@ def _get_speech(scored: ScoredMessage) -> tuple[Hashable, str]:
 
 @cache
 def load_weights() -> MessageFeatures:
-    """Return the weight of each feature."""
+    """Return the fitted weight of each feature, from `WEIGHTS_FILE`."""
     document = tomllib.loads((files(__package__) / WEIGHTS_FILE).read_text(encoding="utf-8"))
     return MessageFeatures(**document["weights"])

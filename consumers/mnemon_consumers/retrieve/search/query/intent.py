@@ -213,7 +213,7 @@ class QueryIntent:
 
     @cached_property
     def asks_for_time(self) -> bool:
-        """Return whether the query asks for a time."""
+        """Return whether the query asks for a time, by words such as "when" or "how long"."""
         return _WHEN.search(self.text) is not None
 
     @cached_property
@@ -295,7 +295,7 @@ def split_words(text: str) -> frozenset[str]:
 
 
 def tells_time(text: str, words: Collection[str]) -> bool:
-    """Return whether a text names a time.
+    """Return whether a text names a time, such as "yesterday" or "2024".
 
     Args:
         text: the text.

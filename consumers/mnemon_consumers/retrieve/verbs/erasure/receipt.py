@@ -47,14 +47,17 @@ GENERATIONS: Final = "generations"
 
 
 class RegisteredEvent(NamedTuple):
-    """The event of an erasure, and the register that needs an entry for it; None without a register."""
+    """The event of an erasure, and the erasure register, which needs an entry for the event.
+
+    `register` is None if no register is configured.
+    """
 
     register: ErasureRegister | None
     owner: Owner
     event_id: str
 
     async def list_pending_stores(self) -> tuple[str, ...]:
-        """Return the name of the register if it lacks the entry, or does not answer; else nothing."""
+        """Return `REGISTER` if the register lacks the entry or does not answer; else an empty tuple."""
         if self.register is None:
             return ()
         try:
@@ -169,7 +172,7 @@ async def count_matches_by_store(
 
 
 async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
-    """Count the points of some events.
+    """Count the points of a user that were made from the events `event_ids`.
 
     Raises:
         VectorsUnavailable: the vector store does not answer.
@@ -184,7 +187,9 @@ async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids:
 async def count_orphaned_points(
     database: Database, vector_index: VectorIndex, owner: Owner, below: int
 ) -> int:
-    """Count the points without a row: those of messages below the log position `below`, and of other items.
+    """Count the points of a user that have no row in the database.
+
+    Of messages, only points below the log position `below` count.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.
