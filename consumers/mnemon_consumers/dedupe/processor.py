@@ -78,7 +78,7 @@ class ProposalProcessor:
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
     ) -> int | None:
-        """Decide on a turn of a user's proposals and comparisons in the log, and publish the decisions.
+        """Decide on the proposals and comparisons of one turn of a user, and append the decisions to the log.
 
         With `limits_at`, the time of a request, also check the user's limits and the facts of discarded
         messages, unless proposals or comparisons wait.

@@ -41,8 +41,8 @@ class Turns:
     """Schedules and runs the turns of users. Turns of one user run one after the other.
 
     Args:
-        turn: function that runs one turn; it limits the number of turns that run at the same time.
-        is_decided: function that tells whether a user needs a turn.
+        turn: function that runs one turn, and limits the number of turns that run at the same time.
+        is_decided: function that tells whether a turn is unnecessary, because all proposals are decided.
     """
 
     def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:

@@ -55,7 +55,7 @@ class KeptFact:
 
 @dataclass(slots=True)
 class UserFacts:
-    """One user's facts.
+    """Facts of one user, and the proposals and comparisons that are decided.
 
     Attributes:
         facts: the facts that are kept, by id. A fact whose end has passed stays until an event ends it.

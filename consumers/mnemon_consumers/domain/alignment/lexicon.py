@@ -104,7 +104,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Lexicon:
-    """The words of all languages.
+    """The words and phrases that the comparison of facts needs, of all languages.
 
     Attributes:
         words: entries of one word, by its forms.

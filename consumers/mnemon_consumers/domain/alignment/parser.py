@@ -49,7 +49,7 @@ def parse_fact(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
 
 
 def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Parse a text. A fact whose words are cached takes 0.1 ms.
+    """Split a text into terms, and find properties of its sentence. A fact with cached words takes 0.1 ms.
 
     Args:
         text: a fact, or a longer text that must not be cached.

@@ -98,7 +98,7 @@ _TO: Final = frozenset(("to", "into", "в", "во", "на", "к", "ко", "до"
 
 
 class ContentWord(NamedTuple):
-    """A content word.
+    """A word with content of its own, in a query or a fact.
 
     Attributes:
         text: the word in lower case.

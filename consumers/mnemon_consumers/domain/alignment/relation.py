@@ -48,7 +48,7 @@ class FactRelation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RelationVerdict:
-    """A decision about two facts.
+    """The relation of two facts, with the reason.
 
     Attributes:
         relation: relation of the newer fact to the older fact.

@@ -121,7 +121,7 @@ _USING: Final = frozenset(("use", "uses", "using", "пользуется", "по
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two facts, and the terms that only one of them has.
+    """Rules on whether a newer fact replaces a value that an older fact gives.
 
     Attributes:
         old, new: the facts.

@@ -52,7 +52,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedFact:
-    """A parsed fact.
+    """A fact, split into terms, with the properties of its sentence.
 
     Attributes:
         terms: terms with content, in the order of the text.

@@ -116,7 +116,7 @@ class Budgets:
 
     @contextmanager
     def open_reservations(self) -> Iterator["Reservations"]:
-        """Yield reservations, which count calls before they are made, until the end of the block."""
+        """Yield reservations for the costs of calls; release the reservations when the block ends."""
         reservations = Reservations(self)
         try:
             yield reservations

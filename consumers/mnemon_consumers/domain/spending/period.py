@@ -21,7 +21,7 @@ from mnemon_infra.settings.store import LiveSettings
 
 @dataclass(frozen=True)
 class Period:
-    """Whole days in UTC, the last of them today.
+    """Spending on a number of whole days in UTC, the last of them today.
 
     Attributes:
         since: the beginning of the first day.
