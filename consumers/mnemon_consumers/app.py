@@ -64,7 +64,7 @@ class Consumer(Protocol):
 
 @asynccontextmanager
 async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
-    """Run consumers until the block ends. On entry the server has confirmed their subscriptions.
+    """Run consumers until the block ends. The block begins when the server has confirmed all subscriptions.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
     consumer has `mnemon_infra.durables.GRACEFUL_TIMEOUT` seconds to finish its current batch; unfinished work

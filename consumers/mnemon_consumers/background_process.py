@@ -37,7 +37,7 @@ class BackgroundFailed(Exception):
 
 @asynccontextmanager
 async def run_in_background(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
-    """Run consumers in another process until the block ends. On entry they are ready.
+    """Run consumers in another process until the block ends. The block begins when the consumers are ready.
 
     The process is restarted whenever it ends. If its parent process is killed, the process ends too.
 

@@ -65,7 +65,7 @@ def measure_failing_models() -> None:
 def list_refusals() -> list[Fault]:
     """Return a fault for each model that this process cannot use before an operator corrects the cause.
 
-    The model is a language model that refuses requests or is not configured, or an embedding model that
+    Such a model is a language model that refuses requests or is not configured, or an embedding model that
     refuses requests.
     """
     faults = [

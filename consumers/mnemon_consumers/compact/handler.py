@@ -1,4 +1,4 @@
-"""Handler of `compact`: triggers the compaction of long conversations, and compacts them on the triggers."""
+"""Handler of `compact`: publishes triggers for long conversations, and compacts them on the triggers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -61,7 +61,7 @@ Answer with the sentences only: no heading, no list, no quotation marks.
 
 
 def shorten_content(message: SpokenRow) -> SpokenRow:
-    """Return a message with no more of its content than a request uses."""
+    """Return a message with its content shortened to the part that a request shows to the model."""
     return message._replace(content=shorten_text(message.content, BEGINNING, ENDING))
 
 

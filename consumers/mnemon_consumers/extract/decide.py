@@ -58,7 +58,7 @@ def is_worth_reading(
 ) -> bool:
     """Return whether a message may hold new facts.
 
-    The message is from a user or an assistant, has a letter, and is not from memory (`is_from_memory`).
+    Such a message is from a user or an assistant, has a letter, and is not from memory (`is_from_memory`).
     """
     return (
         role in _READ_ROLES
@@ -174,7 +174,7 @@ def build_comparisons(
     model: str,
     batch_id: str | None,
 ) -> list[LogEvent]:
-    """Return the events of the pairs that a request asked about, with or without an answer.
+    """Return an event for each pair that a request asked about, with or without an answer.
 
     The pair and the versions that were shown determine the id of an answered event, so the first answer
     counts. The window determines the id of an event without an answer, so that such events can be counted.

@@ -1,4 +1,4 @@
-"""Online requests: asks a model about windows one by one, if batches are disabled or did not reach them."""
+"""Online requests: asks a model about one window at a time, where batches are off or left it unanswered."""
 
 import asyncio
 import time
@@ -109,8 +109,8 @@ class OnlineRequester:
         """Return which windows of a tenant get online requests.
 
         Returns:
-            True for all windows; False for only the windows that no batch reached; None if no requests are
-            made for the tenant now.
+            True for all windows; False for only the windows that a batch left without an answer; None if no
+            requests are made for the tenant now.
 
         Raises:
             DatabaseUnavailable: the tenant's spending cannot be read.

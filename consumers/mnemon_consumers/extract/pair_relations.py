@@ -11,7 +11,7 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
 def strip_brackets(value: object) -> object:
-    """Return an id without the brackets in which the request shows it."""
+    """Return an id without the brackets in which the request shows the id; any other value is unchanged."""
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
@@ -24,7 +24,7 @@ _FactId = Annotated[Identifier, BeforeValidator(strip_brackets), WithJsonSchema(
 
 
 class ComparedPair(Contract):
-    """Relation of two known facts."""
+    """Relation of two known facts, as the answer of a model gives it."""
 
     newer: _FactId = Field(description="Id of the newer fact of the pair.")
     older: _FactId = Field(description="Id of the older fact of the pair.")

@@ -24,7 +24,10 @@ continues from it."""
 
 
 class PeriodicScan:
-    """Scans a tenant's users every `extraction.interval_hours`, whether their conversations rest or not."""
+    """Cuts the new messages of each tenant's users into windows every `extraction.interval_hours`.
+
+    The conversations of the users need not rest.
+    """
 
     def __init__(self, database: Database, settings: LiveSettings, cutter: WindowCutter) -> None:
         self._database = database

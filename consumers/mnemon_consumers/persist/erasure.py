@@ -56,7 +56,7 @@ async def settle_erasures(
         register: the register that gets an entry for each erasure; None if no register is configured.
 
     Returns:
-        False if an erasure is not finished and the call has to be repeated.
+        True if all erasures are finished; False if the call has to be repeated.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be repeated.

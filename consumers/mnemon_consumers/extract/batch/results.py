@@ -48,7 +48,7 @@ Outcomes = Mapping[int, ModelAnswer | LineFailed]
 
 
 class BatchResults:
-    """Reads the results of batches."""
+    """Reads the results of batches, publishes the answers, and completes the batches."""
 
     def __init__(
         self,

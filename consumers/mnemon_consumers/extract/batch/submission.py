@@ -70,7 +70,7 @@ class _AskedWindow(NamedTuple):
 
 
 class BatchSubmitter:
-    """Submits batches.
+    """Submits claimed batches to their providers.
 
     `delivery_time` is the time during which an earlier request may still reach the provider.
     """
