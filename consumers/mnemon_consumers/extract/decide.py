@@ -32,7 +32,7 @@ _READ_ROLES: Final = "user", "assistant"
 WindowOutcome = Literal["proposed", "nothing", "gone", "dead"]
 
 
-class Range(NamedTuple):
+class WindowRange(NamedTuple):
     """A window as a range of log positions in a conversation: the messages that one request reads.
 
     Attributes:
@@ -49,7 +49,7 @@ class Range(NamedTuple):
 class WindowCut(NamedTuple):
     """Windows to read now, and the time of the next check; the time is None if no message is left over."""
 
-    ranges: Sequence[Range]
+    ranges: Sequence[WindowRange]
     check_at: datetime | None
 
 
@@ -258,7 +258,7 @@ def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> date
     return last + idle if last <= now + idle else now
 
 
-def _build_ranges(messages: Sequence[MessageOutline], begins: Sequence[int], end: int) -> list[Range]:
+def _build_ranges(messages: Sequence[MessageOutline], begins: Sequence[int], end: int) -> list[WindowRange]:
     """Return a window from each index in `begins` to the next index; the last window ends before `end`.
 
     The first window always begins with the first message.
@@ -267,7 +267,7 @@ def _build_ranges(messages: Sequence[MessageOutline], begins: Sequence[int], end
     for begin, following in pairwise([0, *begins[1:], end]):
         part = messages[begin:following]
         read = [message for message in part if _may_be_worth_reading(message)]
-        ranges.append(Range(part[0].seq, part[-1].seq, read))
+        ranges.append(WindowRange(part[0].seq, part[-1].seq, read))
     return ranges
 
 

@@ -1,4 +1,4 @@
-"""Online requests: asks a model about one window at a time, where batches are off or left it unanswered."""
+"""Online requests: each asks a model about one window, without a batch."""
 
 import asyncio
 import time

@@ -147,9 +147,9 @@ class Budgets:
         self._get_day_spending(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:
-        """Return the used share of each tenant's budget, for tenants that asked a model here today (UTC).
+        """Return the used share of the daily budget, by tenant; 1 or more if the budget is spent.
 
-        The share is 1 or more if the budget is spent.
+        Only tenants that asked a model in this process today (UTC) are in the result.
         """
         self._begin_day()
         limits = {

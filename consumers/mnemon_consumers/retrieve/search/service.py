@@ -49,7 +49,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
 )
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
-from mnemon_consumers.retrieve.search.statistics import Statistics, WordStatistics
+from mnemon_consumers.retrieve.search.statistics import StatisticsCache, WordStatistics
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Retrieval
@@ -88,7 +88,7 @@ SCORE_SPREAD: Final = 5.0
 """Difference of two messages' ranking scores at which the lower one has 1/e of the relevance of the other."""
 
 _SAMPLED_COLLECTIONS: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
-"""Collections from whose texts `Statistics` takes its sample."""
+"""Collections from whose texts `StatisticsCache` takes its sample."""
 
 EMBEDDED_ANTECEDENTS: Final = 2
 """Maximum number of preceding messages to embed, each with a request of its own at an endpoint."""
@@ -205,7 +205,7 @@ class Search:
         self._embedder = vector_index.embedder if vector_index else None
         self._thresholds = self._embedder.thresholds if self._embedder else None
         self._token_model = find_wordllama()
-        self._statistics = Statistics(database, self._embedder, memory.get_revision)
+        self._statistics = StatisticsCache(database, self._embedder, memory.get_revision)
         self._embeds_again_at = 0.0
         self._frequent_names: TTLCache[tuple[Owner, NameSpellings], bool] = TTLCache(
             FREQUENT_NAMES, FREQUENT_NAME_SECONDS

@@ -38,7 +38,7 @@ class WordStatistics(NamedTuple):
 NOT_COUNTED: Final = WordStatistics(None, NO_STATISTICS)
 
 
-class Statistics:
+class StatisticsCache:
     """Counts words in the texts of tenants, and caches the statistics.
 
     Queries do not wait for a count: a query before the first count uses no statistics.
@@ -63,7 +63,8 @@ class Statistics:
     def get_statistics(self, tenant: str) -> WordStatistics:
         """Return the statistics of a tenant as last counted; `NOT_COUNTED` before the first count.
 
-        Start another count if the last one is older than `RECOUNT_SECONDS` and the tenant has changed since.
+        Start another count if the last one is older than `RECOUNT_SECONDS`, and the memory of one of the
+        tenant's users has changed since.
         """
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
@@ -74,7 +75,7 @@ class Statistics:
         return self._known.get(tenant, NOT_COUNTED)
 
     def expire_counts(self) -> None:
-        """Let the words of each tenant be counted again on its next request."""
+        """Make the next request of each tenant count the words of the tenant again."""
         self._due.clear()
         self._counted.clear()
 

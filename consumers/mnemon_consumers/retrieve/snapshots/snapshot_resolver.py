@@ -24,7 +24,7 @@ SnapshotMoment = datetime | int
 """A time, or a log position."""
 
 
-class View(NamedTuple):
+class MemoryView(NamedTuple):
     """Memory and search that answer a request. Facts that expire at or before `now` count as expired."""
 
     memory: Memory
@@ -48,7 +48,7 @@ class SnapshotResolver:
     @asynccontextmanager
     async def open_view(
         self, owner: Owner, moment: SnapshotMoment, min_seq: int | None
-    ) -> AsyncIterator[View]:
+    ) -> AsyncIterator[MemoryView]:
         """Yield a user's memory as it was at a former moment.
 
         If `moment` is a time, the memory has every event that the log stored before it.
@@ -70,7 +70,7 @@ class SnapshotResolver:
         reached = await self._find_snapshot(position)
         try:
             async with self._pool.open_snapshot(reached) as (memory, search):
-                yield View(memory, search, then)
+                yield MemoryView(memory, search, then)
         except Exception:
             # The error may come from a snapshot that was dropped meanwhile.
             await self._find_snapshot(position)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
 from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
-from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
+from mnemon_consumers.retrieve.snapshots.snapshot_resolver import MemoryView, SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
@@ -50,12 +50,12 @@ class SearchVerb:
 
         if request.as_of is not None:
             return await_reply(search_as_of(request.as_of))
-        live = View(self._memory, self._search, get_current_time())
+        live = MemoryView(self._memory, self._search, get_current_time())
         return await_reply(_search_view(live, owner, request, request.min_seq, settings))
 
 
 async def _search_view(
-    view: View, owner: Owner, request: SearchV2, min_seq: int | None, settings: SettingsV1
+    view: MemoryView, owner: Owner, request: SearchV2, min_seq: int | None, settings: SettingsV1
 ) -> SearchReplyV2:
     retrieval = settings.retrieval
     asked = {"collection": request.collection, "origin": request.origin}

@@ -15,7 +15,7 @@ from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_consumers.retrieve.memory.hit_rows import MOST_MESSAGE_BYTES, ROW_BYTES
 from mnemon_consumers.retrieve.search import statistics
-from mnemon_consumers.retrieve.search.statistics import Statistics
+from mnemon_consumers.retrieve.search.statistics import StatisticsCache
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
@@ -88,7 +88,7 @@ class Quiet:
 
 
 def _counts_words(task: asyncio.Task[Any]) -> bool:
-    return getattr(task.get_coro(), "__qualname__", "") == Statistics.count_words.__qualname__
+    return getattr(task.get_coro(), "__qualname__", "") == StatisticsCache.count_words.__qualname__
 
 
 @pytest_asyncio.fixture
