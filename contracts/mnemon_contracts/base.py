@@ -43,7 +43,7 @@ class InvalidBody(ValueError):
 
 
 class Contract(BaseModel):
-    """A value on the wire.
+    """Base class of events, requests, replies and their parts: values that are sent as JSON.
 
     Reading ignores unknown fields, so that an older consumer serves a newer bot. Writing (`create_strict`)
     refuses them, so that a misspelled field raises an error in the code that writes it.
@@ -100,7 +100,7 @@ class Contract(BaseModel):
             raise _build_invalid_body(error, value=fields) from error
 
     def serialize(self) -> bytes:
-        """Return the JSON that `encode_body` returns, of any size, as for a reply."""
+        """Return the JSON that `encode_body` returns, without a check of its size, as for a reply."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
 
     def encode_body(self) -> bytes:
@@ -118,10 +118,10 @@ class Contract(BaseModel):
 
 
 def is_empty(value: tuple[object, ...]) -> bool:
-    """Return whether a list is empty.
+    """Return whether a list field has no items.
 
-    A list field that is added to a released contract has this function as `exclude_if`. So an event without
-    the field is written as it was read, and its row equals the existing row.
+    A list field that is added to a released contract has this function as `exclude_if`. So an event that was
+    stored without the field is written without the field again, and a rebuild makes an equal row.
     """
     return not value
 
@@ -135,7 +135,7 @@ of the caller may look the same.
 
 
 def describe_problem(error: ErrorDetails) -> str:
-    """Return what is wrong with a value: the message of pydantic's error without the kind of the error."""
+    """Return pydantic's message about an invalid value, without its prefix `Value error, `."""
     return error["msg"].removeprefix("Value error, ")
 
 

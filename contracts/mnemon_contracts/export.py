@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> int:
     )
     if check and problems:
         print(
-            "Files that only differ are brought up to date by: python -m mnemon_contracts.export",
+            "To update files that differ, run: python -m mnemon_contracts.export",
             file=sys.stderr,
         )
     return 1 if problems else 0

@@ -200,7 +200,10 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
 
 
 def list_definitions(form: ToolFormat) -> list[dict[str, Any]]:
-    """Return all tools: the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
+    """Return the definitions of all tools in one format.
+
+    The result is the value of the field `tools` in a request to a model, or in MCP's `tools/list`.
+    """
     if form == "google":
         return [{"functionDeclarations": [_define_google_tool(tool) for tool in TOOLS.values()]}]
     write = {"openai": _define_openai_tool, "anthropic": _define_anthropic_tool, "mcp": define_mcp_tool}[form]

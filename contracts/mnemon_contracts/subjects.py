@@ -94,7 +94,7 @@ def encode_token(identifier: str) -> str:
         InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or contains U+0000 or a lone surrogate.
     """
     if not identifier:
-        raise InvalidId("an id must not be empty")
+        raise InvalidId(f"an id must not be empty; use an id of 1 to {ID_LIMIT} bytes")
     if "\0" in identifier:
         raise InvalidId("the id contains U+0000, which PostgreSQL cannot store; remove the character")
     try:
@@ -204,7 +204,8 @@ def build_user_filters(tenant: str, user: str) -> tuple[str, str]:
 def build_user_letter_filters(tenant: str, user: str) -> tuple[str, ...]:
     """Return the filters that together match the dead letters of a user.
 
-    Dead letters whose subjects spell the ids in another way than `encode_token` are not matched.
+    They do not match a dead letter whose subject spells an id in another way than `encode_token`, such as
+    `%61` for `a`. `find_letter_origin` also finds the user of such a letter.
     """
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))

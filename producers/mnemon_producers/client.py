@@ -231,6 +231,11 @@ class MemoryClient(MemoryTools):
     ) -> int:
         """Remove all messages and summaries of a conversation so far, and keep the conversation.
 
+        Args:
+            user: the user whose conversation it is.
+            conversation: None means the user's current conversation.
+            id: the event's identity, as in `publish`.
+
         Returns:
             The log position.
 

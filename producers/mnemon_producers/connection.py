@@ -16,12 +16,12 @@ log = logging.getLogger("mnemon.client")
 
 
 async def connect(url: str, **options: Any) -> Client:
-    """Connect to the first of several servers that answers.
+    """Connect to the first server in `url` that answers.
 
-    The login is that of the address, else the one that the environment names.
+    A login in `url` takes precedence over the login that variables of the environment name.
 
     Args:
-        url: the servers, comma-separated.
+        url: addresses of the servers, comma-separated.
         options: arguments of `nats.connect`, which override the arguments that this function sets.
 
     Raises:
@@ -89,10 +89,13 @@ def _hide_credentials(url: str) -> str:
 
 
 def find_denial(connection: Client, *subjects: str) -> str | None:
-    """Return the server's denial of permission for one of these subjects; None if there is none.
+    """Return the server's denial of permission for a subject or for the inbox, with the next step.
 
-    A client sees a denied permission as a missing reply and an error. nats-py keeps the last error, in lower
-    case.
+    After a denial, the reply is missing, and the server sends an error. nats-py keeps only the last error, in
+    lower case.
+
+    Returns:
+        None if the last error is no denial for `subjects` or for the connection's inbox.
     """
     remark = str(connection.last_error)
     if "permissions violation" not in remark:

@@ -28,7 +28,10 @@ class EventRejected(Exception):
     """
 
     def __init__(self, rejected: RejectedEvent) -> None:
-        super().__init__(f"event {rejected.seq} was rejected ({rejected.reason}): {rejected.error}")
+        super().__init__(
+            f"event {rejected.seq} was rejected ({rejected.reason}): {rejected.error}. Publish a corrected "
+            "event with a new id"
+        )
         self.seq = rejected.seq
         self.reason = rejected.reason
         self.problem = rejected.error

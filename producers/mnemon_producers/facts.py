@@ -34,7 +34,7 @@ _PAGE: Final = 500
 
 
 class FactTools:
-    """The verbs about facts. Each method raises `AskFailed` if its request gets no result."""
+    """Methods for the verbs about facts. Each method raises `AskFailed` if its request gets no result."""
 
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner

@@ -82,7 +82,9 @@ def read_conversations(
     except ValidationError as error:
         raise NotLocomo(_describe_error("sample", error)) from error
     except ValueError as error:
-        raise NotLocomo(f"the file is not JSON: {error}") from error
+        raise NotLocomo(
+            f"the file is not JSON: {error}. Give a file in the format of locomo10.json"
+        ) from error
     return [
         _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
     ]
@@ -103,9 +105,11 @@ def _build_conversation(sample: _Sample, tenant: str, user: str) -> LocomoConver
                 message = _build_message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
                 events.append(ChatEvent(user, message, name))
     except KeyError as error:
-        raise NotLocomo(f"{name}: the field {error.args[0]} is missing") from error
+        raise NotLocomo(
+            f"sample {name}: the field {error.args[0]} is missing; add the field, or leave the sample out"
+        ) from error
     except (NotLocomo, InvalidBody) as error:
-        raise NotLocomo(f"{name}: {error}") from error
+        raise NotLocomo(f"sample {name}: {error}") from error
     return LocomoConversation(name, sessions, tuple(events))
 
 
@@ -120,7 +124,7 @@ def _build_message(event_id: str, role: Role, sent_at: datetime, session: int, t
             metadata={"dia_id": turn.dia_id, "session": session, **(turn.model_extra or {})},
         )
     except InvalidBody as error:
-        raise NotLocomo(f"session_{session} {turn.dia_id}: {error}") from error
+        raise NotLocomo(f"session_{session}: the turn {turn.dia_id} cannot be a message: {error}") from error
 
 
 def _iterate_sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[_Turn]]]:

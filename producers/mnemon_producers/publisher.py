@@ -47,10 +47,10 @@ Events: TypeAlias = Iterable[ChatEvent] | AsyncIterable[ChatEvent]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Progress of publishing.
+    """Counts of published events.
 
     Args:
-        count: events that are in the log.
+        count: number of published events that the log has.
         duplicates: number of these events that were not stored again, because the log had received their ids
             within the last two minutes.
         last_seq: the highest of their log positions; 0 before the first event.
@@ -275,7 +275,7 @@ class Publisher:
     async def _explain_failure(self, failure: Exception) -> str:
         match failure:
             case APIError():
-                return f"the server said: {failure.description}"
+                return f"the server said: {failure.description}; publish again with the same id"
             case NoStreamResponseError():
                 return f"the stream {LOG} does not exist; run `mnemon provision`"
             case nats.errors.OutboundBufferLimitError():

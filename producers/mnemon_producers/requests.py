@@ -48,18 +48,20 @@ class Questioner:
         expected: type[ReplyT],
         version: int = 1,
     ) -> ReplyT:
-        """Send a request and return its reply.
+        """Send a request to `retrieve`, and wait for the reply.
 
         Args:
             user: the user whose memory the request is about.
-            verb: name of the verb.
-            request: the request, in a version of the verb.
+            verb: name of the verb, such as `search`.
+            request: the body of the request.
             expected: type of the reply.
-            version: version of the verb that `request` follows.
+            version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
 
         Raises:
-            InvalidId, InvalidBody: the request cannot be sent.
-            AskFailed: the request got no result.
+            InvalidId: `user` cannot be an id.
+            InvalidBody: the request is larger than `BODY_LIMIT`.
+            TenantMoved: the tenant has moved to another deployment.
+            AskFailed: no reply arrived in time, or the reply is invalid or has an error.
         """
         check_id("user", user)
         subject = build_ask_subject(self._tenant, user, verb, version)
@@ -83,7 +85,9 @@ class Questioner:
             ) from error
         except nats.errors.Error as error:
             raise _build_failure(
-                "unavailable", str(error), retryable=not self._connection.is_closed
+                "unavailable",
+                f"the request {verb} cannot be sent: {error}; check the connection to the NATS server",
+                retryable=not self._connection.is_closed,
             ) from error
         return _parse_reply(verb, expected, answer.data)
 
@@ -114,7 +118,7 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     if reply.error:
         raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("reply warning received warning=%s", warning)
+        log.warning("reply warning received verb=%s warning=%s", verb, warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
         raise _build_failure(
             "internal", f"the reply to {verb} is invalid: `seen_seq` is missing. {_OTHER_VERSION}"

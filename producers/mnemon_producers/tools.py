@@ -22,7 +22,7 @@ from mnemon_producers.facts import FactTools
 
 
 class MemoryTools(FactTools):
-    """The verbs of a bot, or of its model, on a user's memory.
+    """Methods for the verbs with which a bot, or its model, reads and changes a user's memory.
 
     Each method raises `AskFailed` if its request gets no result; the error's `code` gives the cause:
     `not_found`, `refused`, `unavailable` and so on. The reply to a change has a `seen_seq`; a request with

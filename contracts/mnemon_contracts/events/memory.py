@@ -105,7 +105,7 @@ class Decision(Contract):
 
 
 class Fact(Contract):
-    """A fact in its current version."""
+    """Content of one version of a fact."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
     kind: Kind = Field(default="user_fact", description="Kind of the fact.")

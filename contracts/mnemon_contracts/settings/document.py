@@ -22,6 +22,8 @@ Document: TypeAlias = Mapping[str, Any]
 NOTHING: Document = MappingProxyType({})
 """Document that sets no value."""
 
+_EXAMPLE = 'Store an object such as {"recent_messages": 20}'
+
 SHARED_GROUPS = frozenset({"embedding"})
 """Groups that a tenant cannot override, because the vectors of all tenants are in the same collections."""
 
@@ -35,9 +37,9 @@ def parse_document(body: bytes | None) -> Document:
     try:
         document = from_json(body, allow_inf_nan=False) if body else {}
     except ValueError as error:
-        raise InvalidBody("body", f"is not JSON: {error}") from error
+        raise InvalidBody("body", f"is not JSON: {error}. {_EXAMPLE}") from error
     if not isinstance(document, dict):
-        raise InvalidBody("body", "is not a JSON object")
+        raise InvalidBody("body", f"is not a JSON object. {_EXAMPLE}")
     return document
 
 

@@ -32,8 +32,9 @@ Preceding = Annotated[
 MinSeq = Annotated[
     Sequence | None,
     Field(
-        description="Log position that the reply should reflect; `seen_seq` of the reply shows whether it "
-        "does."
+        description="Log position of an event that the reply should include, such as the one that a publish "
+        "returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If "
+        "`seen_seq` of the reply is lower, the reply does not include the event."
     ),
 ]
 
@@ -90,7 +91,7 @@ class Reply(Contract):
 
 
 class ErrorReply(Reply):
-    """Reply without a result."""
+    """Reply to a request that has no result; `error` has the reason."""
 
     error: AskError
 
@@ -130,11 +131,7 @@ class ContextV1(Contract):
         description="Maximum tokens of the context. Default: the setting `context.budget`, 1,300 "
         "unless changed.",
     )
-    min_seq: Sequence | None = Field(
-        default=None,
-        description="Log position that the reply should reflect, for example one that a publish returned; "
-        "`seen_seq` of the reply shows whether it does.",
-    )
+    min_seq: MinSeq = None
     as_of: AsOf = None
     task_id: Identifier | None = Field(
         default=None, description="Id of the bot's task whose tool results are added to the query."
@@ -252,7 +249,7 @@ class HistoryV1(Contract):
 
 
 class HistoryReplyV1(Reply):
-    """The messages, oldest first."""
+    """Messages of the conversation, oldest first."""
 
     conversation: Identifier | None = Field(default=None, description="Id of the conversation that is shown.")
     messages: tuple[StoredMessage, ...] = Field(

@@ -116,7 +116,7 @@ class DocumentPassage(Contract):
 
 
 class SearchHitV2(Contract):
-    """Hit of a search."""
+    """A fact, message, document or summary that a search found."""
 
     id: Identifier = Field(description="Id of the fact, message, document or summary.")
     scope: FoundScope = Field(description="Scope in which the hit was found.")
@@ -138,7 +138,7 @@ class SearchHitV2(Contract):
 
 
 class SearchHit(SearchHitV2):
-    """Hit of a search."""
+    """A fact, message or document that a search found."""
 
     id: Identifier = Field(description="Id of the fact, message or document.")
     scope: Scope = Field(description="Scope in which the hit was found.")
@@ -162,7 +162,7 @@ class SearchReplyV1(SearchReplyV2):
 
 
 class SaveV1(Contract):
-    """Save a fact."""
+    """Propose a fact; dedupe decides whether it is saved."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
     kind: Kind | None = Field(
@@ -188,7 +188,7 @@ class SaveV1(Contract):
 
 
 class SaveReplyV1(Reply):
-    """Decision on the fact."""
+    """Decision of dedupe on the proposed fact."""
 
     decision: Literal["saved", "updated", "confirmed", "rejected"] | None = Field(
         default=None,
@@ -395,7 +395,7 @@ class ForgetV1(Contract):
 class FactCandidate(Contract):
     """A fact that the query may mean."""
 
-    id: Identifier = Field(description="Id of the fact, to be sent as `id`.")
+    id: Identifier = Field(description="Id of the fact; send it as `id` to change or remove the fact.")
     text: Text = Field(description="Text of the fact.")
     score: float = Field(description="Relevance to the query, 0 to 1.")
 
@@ -449,7 +449,7 @@ class TasksV1(Contract):
 
 
 class Task(Contract):
-    """A task of the user."""
+    """A thing that the user means to do."""
 
     task_id: Identifier = Field(description="Id of the task.")
     text: Text = Field(description="Text of the task.")
@@ -458,7 +458,7 @@ class Task(Contract):
 
 
 class TasksReplyV1(Reply):
-    """The tasks, oldest first."""
+    """All tasks of the user after the action, oldest first."""
 
     tasks: tuple[Task, ...] = Field(default=(), description="Tasks, oldest first.")
     task_id: Identifier | None = Field(

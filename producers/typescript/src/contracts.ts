@@ -232,7 +232,7 @@ export interface ContextV1 {
    */
   budget?: number | null;
   /**
-   * Log position that the reply should reflect, for example one that a publish returned; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -339,7 +339,7 @@ export interface DocumentV1 {
    */
   collection?: string | null;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -455,7 +455,7 @@ export interface ForgetReplyV1 {
   candidates: FactCandidate[];
 }
 /**
- * Save a fact.
+ * Propose a fact; dedupe decides whether it is saved.
  */
 export interface SaveV1 {
   /**
@@ -484,7 +484,7 @@ export interface SaveV1 {
  */
 export interface FactCandidate {
   /**
-   * Id of the fact, to be sent as `id`.
+   * Id of the fact; send it as `id` to change or remove the fact.
    */
   id: string;
   /**
@@ -594,7 +594,7 @@ export interface StoredFact {
   unsupported?: string[];
 }
 /**
- * A fact in its current version.
+ * Content of one version of a fact.
  */
 export interface Fact {
   /**
@@ -746,7 +746,7 @@ export interface GetV1 {
    */
   id: string;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -769,7 +769,7 @@ export interface GetV2 {
    */
   id: string;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -782,7 +782,7 @@ export interface GetV2 {
   offset?: number;
 }
 /**
- * The messages, oldest first.
+ * Messages of the conversation, oldest first.
  */
 export interface HistoryReplyV1 {
   /**
@@ -856,7 +856,7 @@ export interface HistoryV1 {
    */
   conversation?: string | null;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -898,7 +898,7 @@ export interface ProfileV1 {
     [k: string]: JsonValue;
   } | null;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
 }
@@ -944,7 +944,7 @@ export interface ReadV1 {
    */
   limit?: number;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -953,7 +953,7 @@ export interface ReadV1 {
   after?: string | null;
 }
 /**
- * Decision on the fact.
+ * Decision of dedupe on the proposed fact.
  */
 export interface SaveReplyV1 {
   /**
@@ -1023,7 +1023,7 @@ export interface SearchReplyV1 {
   degraded: string[];
 }
 /**
- * Hit of a search.
+ * A fact, message or document that a search found.
  */
 export interface SearchHit {
   /**
@@ -1107,7 +1107,7 @@ export interface SearchV1 {
    */
   explain?: boolean;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -1149,7 +1149,7 @@ export interface SearchReplyV2 {
   degraded: string[];
 }
 /**
- * Hit of a search.
+ * A fact, message, document or summary that a search found.
  */
 export interface SearchHitV2 {
   /**
@@ -1210,7 +1210,7 @@ export interface SearchV2 {
    */
   explain?: boolean;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -1330,7 +1330,7 @@ export interface EventOutcome {
  */
 export interface StatusV1 {
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
   /**
@@ -1339,7 +1339,7 @@ export interface StatusV1 {
   event_seq?: number | null;
 }
 /**
- * The tasks, oldest first.
+ * All tasks of the user after the action, oldest first.
  */
 export interface TasksReplyV1 {
   /**
@@ -1364,7 +1364,7 @@ export interface TasksReplyV1 {
   task_id?: string;
 }
 /**
- * A task of the user.
+ * A thing that the user means to do.
  */
 export interface Task {
   /**
@@ -1405,7 +1405,7 @@ export interface TasksV1 {
    */
   due_at?: string | Date | null;
   /**
-   * Log position that the reply should reflect; `seen_seq` of the reply shows whether it does.
+   * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
   min_seq?: number | null;
 }

@@ -111,26 +111,29 @@ def test_locomo_file_may_begin_with_a_byte_order_mark() -> None:
         ("1", "sample 1: Input should be an object"),
         ('{"conversation": {}}', "sample 1: sample_id: Field required"),
         (json.dumps([TWO_SESSIONS, {"sample_id": "c"}]), "sample 2: conversation: Field required"),
-        (json.dumps({"sample_id": "c", "conversation": {}}), "c: the field speaker_a is missing"),
+        (json.dumps({"sample_id": "c", "conversation": {}}), "sample c: the field speaker_a is missing"),
         (
             json.dumps(sample(session_1=[turn("Ann", "D1:1", "Hi!")])),
-            "conv-1: the field session_1_date_time is missing",
+            "sample conv-1: the field session_1_date_time is missing",
         ),
         (
             json.dumps(sample(session_1=[turn("Ann", "D1:1", "Hi!")], session_1_date_time="8 May")),
-            "conv-1: session_1_date_time: '8 May' is not a time such as",
+            "sample conv-1: session_1_date_time: '8 May' is not a time such as",
         ),
-        (json.dumps(sample(session_1={})), "conv-1: session_1: Input should be a valid array"),
-        (json.dumps(sample(session_1=["Hi!"])), "conv-1: session_1: turn 1: Input should be an object"),
+        (json.dumps(sample(session_1={})), "sample conv-1: session_1: Input should be a valid array"),
+        (
+            json.dumps(sample(session_1=["Hi!"])),
+            "sample conv-1: session_1: turn 1: Input should be an object",
+        ),
         (
             json.dumps(sample(session_1=[{"speaker": "Ann", "text": "Hi!"}])),
-            "conv-1: session_1: turn 1: dia_id",
+            "sample conv-1: session_1: turn 1: dia_id",
         ),
         (
             json.dumps(
                 sample(session_1=[turn("Ann", "D1:1", "\0")], session_1_date_time="1:56 pm on 8 May, 2023")
             ),
-            "conv-1: session_1 D1:1: content: contains",
+            "sample conv-1: session_1: the turn D1:1 cannot be a message: content: contains",
         ),
     ],
 )
