@@ -41,7 +41,7 @@ from mnemon_infra.broker.erasure.purge import read_erasures
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, retry_store
+from mnemon_infra.broker.streams.log_writer import AppendedEvent, LogEvent, append_events, retry_store
 from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock
@@ -337,5 +337,5 @@ class Compactor:
         return Retry()
 
 
-async def _append_events(connection: Client, *events: LogEvent) -> list[Appended]:
+async def _append_events(connection: Client, *events: LogEvent) -> list[AppendedEvent]:
     return await retry_store(partial(append_events, connection, events), APPEND_PAUSE)

@@ -20,7 +20,7 @@ from mnemon_contracts.subjects import (
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.schedules import schedule_every
-from mnemon_infra.broker.streams.triggers import decode_given_up, decode_users
+from mnemon_infra.broker.streams.triggers import decode_given_up_window, decode_users
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -143,7 +143,7 @@ def _decode_window(delivery: Delivery) -> StoredWindow | Dead | None:
     if delivery.subject == TICK:
         return None
     try:
-        window = decode_given_up(delivery.body)
+        window = decode_given_up_window(delivery.body)
         tenant, user, _ = parse_conversation(delivery.subject.rpartition(".")[0])
         place = window.conversation, window.from_seq, window.to_seq
         return StoredWindow(tenant, user, *place, attempts=window.attempts + 1)

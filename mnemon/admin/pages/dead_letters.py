@@ -17,9 +17,9 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_newest_letters
 from mnemon_infra.broker.dead_letters.redrive import (
-    AlreadyApplied,
-    GivenBack,
+    AppliedLetter,
     KeptLetter,
+    RedrivenLetter,
     drop_letter,
     find_original,
     redrive_letter,
@@ -106,16 +106,16 @@ async def redrive_letters(visit: Visit) -> Response:
         return visit.redirect("/dead", "No letter was selected.")
     connection = await visit.connections.get_broker()
     looking = partial(is_applied, await visit.connections.get_database())
-    given: list[GivenBack] = []
+    given: list[RedrivenLetter] = []
     applied, kept = 0, list[str]()
     for id_ in chosen:
         found = await read_letter(connection, id_)
         if found is None:
             continue
         match await redrive_letter(connection, found, looking):
-            case GivenBack() as back:
+            case RedrivenLetter() as back:
                 given.append(back)
-            case AlreadyApplied():
+            case AppliedLetter():
                 applied += 1
             case KeptLetter(why):
                 kept.append(f"Letter {id_} was not redriven: {why}.")
@@ -176,7 +176,7 @@ def _parse_selected_ids(form: Mapping[str, str]) -> list[int]:
     return sorted(id_ for each in found if (id_ := parse_whole_number(each)) is not None)
 
 
-def _describe_redrive(given: Sequence[GivenBack], applied: int) -> list[str]:
+def _describe_redrive(given: Sequence[RedrivenLetter], applied: int) -> list[str]:
     said = []
     if len(given) == 1:
         said.append(f"1 letter redriven: its message is at position {given[0].sequence:,} of its stream now.")

@@ -266,7 +266,7 @@ async def _redrive_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import GivenBack, KeptLetter, redrive_letter
+    from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -280,7 +280,7 @@ async def _redrive_letters(
             if found is None:
                 continue  # another process has handled the letter
             match await redrive_letter(connection, found, is_applied):
-                case GivenBack(sequence):
+                case RedrivenLetter(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
                 case KeptLetter(why):
                     kept.append({"id": each, "why": why})

@@ -16,7 +16,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
-from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive_letter
+from mnemon_infra.broker.dead_letters.redrive import RedrivenLetter, redrive_letter
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
@@ -138,7 +138,7 @@ class ExtractionHarness:
             while not (found := [each async for each in read_letters(self.connection, LetterFilter())]):
                 await asyncio.sleep(0.05)
         for each in found:
-            assert isinstance(await redrive_letter(self.connection, each, _never_applied), GivenBack)
+            assert isinstance(await redrive_letter(self.connection, each, _never_applied), RedrivenLetter)
         assert (await stream_context.stream_info(DEAD)).state.messages == 0
 
     async def letters(self) -> list[tuple[dict[str, str], dict[str, Any]]]:

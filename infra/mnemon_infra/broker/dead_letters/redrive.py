@@ -17,7 +17,7 @@ from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remove_message
 from mnemon_infra.broker.outcomes import measure_message
 from mnemon_infra.broker.streams.log_reader import parse_delivery
-from mnemon_infra.broker.streams.triggers import build_given_up_subject, decode_given_up
+from mnemon_infra.broker.streams.triggers import build_given_up_window_subject, decode_given_up_window
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
@@ -37,7 +37,7 @@ position in the log.
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class RedrivenLetter:
     """Result of a redrive: the original will be handled again.
 
     `sequence` is the position of the message that the redrive published.
@@ -47,7 +47,7 @@ class GivenBack:
 
 
 @dataclass(frozen=True, slots=True)
-class AlreadyApplied:
+class AppliedLetter:
     """Result of a redrive: the projections had the event already, so only the letter was removed."""
 
 
@@ -74,7 +74,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
 
 async def redrive_letter(
     connection: Client, letter: Letter, is_applied: IsApplied
-) -> GivenBack | AlreadyApplied | KeptLetter:
+) -> RedrivenLetter | AppliedLetter | KeptLetter:
     """Publish the original of a letter again, then remove the letter.
 
     If the projections have the event already, only the letter is removed. A letter whose original cannot be
@@ -110,7 +110,7 @@ async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied)
 
 async def _redrive_event(
     connection: Client, letter: Letter, is_applied: IsApplied
-) -> GivenBack | AlreadyApplied | KeptLetter:
+) -> RedrivenLetter | AppliedLetter | KeptLetter:
     """Publish the event again, at the end of the log.
 
     An event that `persist` rejected is removed from its former position: if it stayed there, a replay of the
@@ -123,7 +123,7 @@ async def _redrive_event(
         )
     if await is_applied(parse_delivery(original)):
         await remove_message(connection, DEAD, letter.id)
-        return AlreadyApplied()
+        return AppliedLetter()
     headers = _build_headers(original, letter)
     if measure_message(headers, original.data) > connection.max_payload:
         return KeptLetter(
@@ -140,10 +140,10 @@ async def _redrive_event(
     if letter.consumer == PROJECTING:
         await remove_message(connection, LOG, letter.sequence)
     await remove_message(connection, DEAD, letter.id)
-    return GivenBack(acknowledged.seq)
+    return RedrivenLetter(acknowledged.seq)
 
 
-async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
+async def _redrive_trigger(connection: Client, letter: Letter) -> RedrivenLetter | KeptLetter:
     if letter.left_out:
         return KeptLetter(
             f"the letter lacks {letter.left_out} of the trigger, which had no room in it: drop the letter"
@@ -152,10 +152,10 @@ async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Ke
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
     await remove_message(connection, DEAD, letter.id)
-    return GivenBack(acknowledged.seq)
+    return RedrivenLetter(acknowledged.seq)
 
 
-async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | KeptLetter:
+async def _redrive_window(connection: Client, letter: Letter) -> RedrivenLetter | KeptLetter:
     """Publish a trigger that makes `extract` request the letter's window from a model again."""
     if letter.owner is None:
         return KeptLetter("the letter does not name the user of the window: drop the letter")
@@ -165,17 +165,17 @@ async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kep
             "rest; read it, then drop the letter"
         )
     try:
-        window = decode_given_up(letter.body)
+        window = decode_given_up_window(letter.body)
     except InvalidBody:
         return KeptLetter("the letter does not name the messages of the window: drop the letter")
     acknowledged = await connection.jetstream().publish(
-        build_given_up_subject(*letter.owner, window),
+        build_given_up_window_subject(*letter.owner, window),
         msgspec.json.encode(window),
         stream=WORK,
         timeout=TIMEOUT,
     )
     await remove_message(connection, DEAD, letter.id)
-    return GivenBack(acknowledged.seq)
+    return RedrivenLetter(acknowledged.seq)
 
 
 def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:

@@ -59,7 +59,7 @@ class LogEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendedEvent:
     """Position of an event in the log; `known` is true if the log had the event already."""
 
     seq: int
@@ -91,7 +91,7 @@ def _log_retry(state: RetryCallState) -> None:
     log.warning("event publish failed, retrying", attempt=state.attempt_number, error=repr(error))
 
 
-async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
     """Append events to the log in their order, in atomic batches of at most `BATCH` events.
 
     If the server refuses a batch, the events of the batch are stored one by one.
@@ -101,7 +101,7 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
     """
     if len(events) == 1:
         return [await _append_event(connection, events[0])]
-    appended: list[Appended] = []
+    appended: list[AppendedEvent] = []
     for start in range(0, len(events), BATCH):
         batch = events[start : start + BATCH]
         try:
@@ -219,18 +219,18 @@ def is_duplicate(error: Exception) -> bool:
     return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
 
 
-async def _append_one_by_one(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+async def _append_one_by_one(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
     return await asyncio.gather(*(_append_event(connection, event) for event in events))
 
 
-async def _append_event(connection: Client, event: LogEvent) -> Appended:
+async def _append_event(connection: Client, event: LogEvent) -> AppendedEvent:
     acknowledged = await connection.jetstream().publish(
         event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_build_headers(event)
     )
-    return Appended(acknowledged.seq, bool(acknowledged.duplicate))
+    return AppendedEvent(acknowledged.seq, bool(acknowledged.duplicate))
 
 
-async def _append_atomically(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+async def _append_atomically(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
     batch = uuid4().hex
     for place, event in enumerate(events[:-1], 1):
         await connection.publish(
@@ -244,7 +244,7 @@ async def _append_atomically(connection: Client, events: Sequence[LogEvent]) -> 
         stream=LOG,
         headers=_build_headers(last) | _build_batch_headers(batch, len(events)) | {"Nats-Batch-Commit": "1"},
     )
-    return [Appended(acknowledged.seq - len(events) + place) for place in range(1, len(events) + 1)]
+    return [AppendedEvent(acknowledged.seq - len(events) + place) for place in range(1, len(events) + 1)]
 
 
 def _build_headers(event: LogEvent) -> dict[str, str]:

@@ -21,7 +21,7 @@ _Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
-class GivenUp(msgspec.Struct, frozen=True):
+class GivenUpWindow(msgspec.Struct, frozen=True):
     """A window to request once more; `attempts` is the number of failed attempts."""
 
     conversation: str
@@ -95,7 +95,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
         raise InvalidBody("users", "expected a list of pairs [tenant, user] of valid ids") from error
 
 
-def build_given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
+def build_given_up_window_subject(tenant: str, user: str, window: GivenUpWindow) -> str:
     """Return the subject of the trigger that requests one window again.
 
     Each window has a subject of its own, because the stream keeps one message of each subject.
@@ -103,14 +103,14 @@ def build_given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
     return f"{build_trigger_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
 
 
-def decode_given_up(body: bytes) -> GivenUp:
+def decode_given_up_window(body: bytes) -> GivenUpWindow:
     """Decode the window that a trigger, or a dead letter of `extract`, names.
 
     Raises:
         InvalidBody: the body does not name a window, or the id of its conversation is invalid.
     """
     try:
-        window = msgspec.json.decode(body, type=GivenUp)
+        window = msgspec.json.decode(body, type=GivenUpWindow)
         encode_token(window.conversation)
     except (msgspec.DecodeError, InvalidId) as error:
         raise InvalidBody(

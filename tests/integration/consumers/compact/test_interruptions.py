@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events
+from mnemon_infra.broker.streams.log_writer import AppendedEvent, LogEvent, append_events
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
 from mnemon_infra.database.messages.uncovered_messages import (
     CoveredBy,
@@ -53,7 +53,7 @@ async def test_summary_of_conversation_cleared_last_is_never_shown(
 ) -> None:
     clears: list[int] = []
 
-    async def appended(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    async def appended(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
         if not clears:
             clears.append(await stock.publish("chat.acme.u1.talk.cleared.v1"))
         return await append_events(connection, events)
@@ -81,7 +81,7 @@ async def test_answer_survives_an_outage_of_the_log(
 ) -> None:
     tries: list[int] = []
 
-    async def appended(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    async def appended(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
         tries.append(len(events))
         # The second time the events are there, and nobody hears of it.
         if len(tries) > 1:

@@ -16,10 +16,10 @@ from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_letters
 from mnemon_infra.broker.dead_letters.redrive import (
-    AlreadyApplied,
-    GivenBack,
+    AppliedLetter,
     IsApplied,
     KeptLetter,
+    RedrivenLetter,
     drop_letter,
     find_original,
     redrive_letter,
@@ -50,7 +50,7 @@ async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
 async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) -> int:
     """Give it back; returns where it is then."""
     done = await redrive_letter(connection, dead, is_applied)
-    assert isinstance(done, GivenBack), done
+    assert isinstance(done, RedrivenLetter), done
     return done.sequence
 
 
@@ -112,7 +112,7 @@ async def test_redrive_killed_midway_is_repeated(
 
     done = await redrive_letter(connection, dead, is_applied)
     if removed == "nothing":
-        assert done == GivenBack(first.seq)
+        assert done == RedrivenLetter(first.seq)
         assert await kept(connection) == []
     else:
         assert isinstance(done, KeptLetter)
@@ -213,7 +213,7 @@ async def test_a_window_that_was_given_up_is_asked_for_once_more(
     window = {"conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2, "answer": "Да?"}
     await store_letter(connection, "extract", subject, Dead("unreadable", "no JSON"), window, "w1")
     [dead] = await kept(connection)
-    assert isinstance(await redrive_letter(connection, dead, is_applied), GivenBack)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), RedrivenLetter)
     [trigger] = (await connection.jetstream().stream_info(WORK, subjects_filter=">")).state.subjects or {}
     assert trigger.startswith("work.batches.acme.u1.")
     waiting = await connection.jetstream().get_last_msg(WORK, trigger)
@@ -271,7 +271,7 @@ async def test_event_applied_meanwhile_is_not_redriven(
     await written_anew(connection, deployment, 3)
     assert len(rows(deployment)) == 1
     for dead in (said, profile):
-        assert await redrive_letter(connection, dead, is_applied) == AlreadyApplied()
+        assert await redrive_letter(connection, dead, is_applied) == AppliedLetter()
     await drop_letter(connection, task, is_applied)
     assert await kept(connection) == []
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 3
@@ -286,7 +286,7 @@ async def test_erasure_of_a_user_is_redriven_unless_it_is_applied(
     second = await bury_next(connection)
     assert second.sequence == end
     await written_anew(connection, deployment, end)
-    assert await redrive_letter(connection, second, is_applied) == AlreadyApplied()
+    assert await redrive_letter(connection, second, is_applied) == AppliedLetter()
     assert await kept(connection) == []
 
 

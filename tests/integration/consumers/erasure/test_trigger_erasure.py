@@ -11,7 +11,11 @@ from mnemon_infra.broker.erasure.purge import count_remaining_messages, purge_me
 from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.schedules import schedule_once
-from mnemon_infra.broker.streams.triggers import GivenUp, build_given_up_subject, list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import (
+    GivenUpWindow,
+    build_given_up_window_subject,
+    list_waiting_subjects,
+)
 from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
@@ -23,8 +27,8 @@ def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
     """The triggers of one conversation."""
     return {
         build_trigger_subject("compact", *owner, conversation),
-        build_given_up_subject(*owner, GivenUp(conversation, 3, 5)),
-        build_given_up_subject(*owner, GivenUp(conversation, 7, 9)),
+        build_given_up_window_subject(*owner, GivenUpWindow(conversation, 3, 5)),
+        build_given_up_window_subject(*owner, GivenUpWindow(conversation, 7, 9)),
     }
 
 

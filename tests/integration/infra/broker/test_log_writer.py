@@ -12,7 +12,7 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams import log_writer
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, append_groups
+from mnemon_infra.broker.streams.log_writer import AppendedEvent, LogEvent, append_events, append_groups
 
 
 def group(name: str, size: int) -> list[LogEvent]:
@@ -115,7 +115,7 @@ async def test_lost_connection_leaves_no_part_of_a_group_whose_comparison_is_kno
     await append_groups(connection, [build_answer("w1", 2, COMPARED)])
     append_event, one_by_one = log_writer._append_event, asyncio.Lock()
 
-    async def append_and_close(writer: Client, event: LogEvent) -> Appended:
+    async def append_and_close(writer: Client, event: LogEvent) -> AppendedEvent:
         async with one_by_one:
             appended = await append_event(writer, event)
             if not appended.known:

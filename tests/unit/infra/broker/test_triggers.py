@@ -3,7 +3,12 @@
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_infra.broker.streams.triggers import GivenUp, decode_given_up, decode_users, encode_users
+from mnemon_infra.broker.streams.triggers import (
+    GivenUpWindow,
+    decode_given_up_window,
+    decode_users,
+    encode_users,
+)
 
 
 def test_trigger_round_trips_its_users() -> None:
@@ -33,7 +38,7 @@ def test_trigger_without_users_is_refused(body: bytes) -> None:
 
 def test_a_window_that_was_given_up_is_read() -> None:
     body = b'{"conversation":"talk","from_seq":3,"to_seq":9223372036854775807,"later":1}'
-    assert decode_given_up(body) == GivenUp("talk", 3, 2**63 - 1)
+    assert decode_given_up_window(body) == GivenUpWindow("talk", 3, 2**63 - 1)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +56,4 @@ def test_a_window_that_was_given_up_is_read() -> None:
 )
 def test_a_window_that_the_database_cannot_hold_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody, match="window: expected"):
-        decode_given_up(body)
+        decode_given_up_window(body)
