@@ -11,7 +11,8 @@ from mnemon_contracts.identity import MESSAGE_ID
 STORED_AT: Final = "Mnemon-Stored-At"
 """Header of a restored event: its position, a colon, and its original time in nanoseconds since 1970.
 
-The time counts at that position only: a bot that sends the header would have to know its event's position.
+Readers ignore the header at any other position. So a bot cannot set the time of its own event: the position
+is unknown before the log stores the event.
 """
 
 

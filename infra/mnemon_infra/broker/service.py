@@ -311,7 +311,10 @@ def _describe_unknown_verb(address: Address) -> str:
     if contract is None:
         return f"there is no verb {address.name!r}; use one of: {', '.join(VERBS)}"
     latest = len(contract.requests)
-    return f"there is no version v{address.version} of {address.name}; the latest is v{latest}"
+    return (
+        f"there is no version v{address.version} of {address.name}; the latest is v{latest}. Use this "
+        "version, or upgrade mnemon"
+    )
 
 
 def _build_error_reply(verb: str, error: Exception) -> ErrorReply:

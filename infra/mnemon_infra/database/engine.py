@@ -159,7 +159,7 @@ class Statement:
         cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
         rows = await cursor.fetchall()
         if len(rows) != 1:
-            raise LookupError(f"the statement returned {len(rows)} rows instead of one")
+            raise LookupError(f"the statement returned {len(rows)} rows instead of one: correct it: {sql}")
         return rows[0]
 
     async def fetch_value(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:

@@ -43,7 +43,10 @@ class LeaseHeld(Exception):
     def __init__(self, holder: str | None, since: datetime | None) -> None:
         self.holder, self.since = holder, since
         holds = "has held" if since else "holds"
-        super().__init__(f"{holder or 'another process'} {holds} the lease{self.describe_since()}")
+        super().__init__(
+            f"{holder or 'another process'} {holds} the lease{self.describe_since()}: wait until that "
+            "process ends, or stop it"
+        )
 
     def describe_since(self) -> str:
         """Return `since` as the end of a phrase, as in " since 2026-01-31 12:00:00 UTC"; "" for None."""

@@ -75,13 +75,17 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
             is_stuck = is_stuck or _WRITE_ERROR in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
-            facts = {"folder": str(folder), "free": format_megabytes(free)}
             on_freed()
             if broker:
-                log.warning("disk space freed, restarting broker", **facts)
+                log.warning(
+                    "disk space freed, restarting broker",
+                    folder=str(folder),
+                    free=format_megabytes(free),
+                    broker=broker.name,
+                )
                 broker.ask_to_end()
             else:
-                log.warning("disk space freed", **facts)
+                log.warning("disk space freed", folder=str(folder), free=format_megabytes(free))
 
 
 def _read_since(path: Path, seen: int) -> tuple[bytes, int]:

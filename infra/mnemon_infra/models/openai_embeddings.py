@@ -61,7 +61,7 @@ TextBatch = dict[int, str]
 
 
 class _EmbeddingEndpoint:
-    """One model at one address.
+    """One embedding model at one address.
 
     Error messages of this class contain neither the key nor the server's messages: some servers repeat the
     key.

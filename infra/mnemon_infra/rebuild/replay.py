@@ -1,4 +1,7 @@
-"""Replay of the log into a generation: page by page, in little memory, resuming where it stopped."""
+"""Replay of the log into a generation, page by page.
+
+The generation records the position that it has reached. After an interruption, a replay continues there.
+"""
 
 import asyncio
 from collections import deque

@@ -278,7 +278,11 @@ async def _wait_for_loss(connection: Client, watch: _Watch) -> None:
         try:
             info = await connection.jetstream().stream_info(f"KV_{SETTINGS}")
             if info.created != watch.created:
-                log.warning("settings bucket replaced, reloading")
+                log.warning(
+                    "settings bucket recreated, reading it again",
+                    bucket=SETTINGS,
+                    created_at=str(info.created),
+                )
                 return
             await watch.watcher._sub.consumer_info()
         except NotFoundError:

@@ -96,7 +96,7 @@ class LocalStore:
             try:
                 return await asyncio.to_thread((self._folder / name).read_bytes)
             except (FileNotFoundError, NotADirectoryError) as error:
-                raise ObjectMissing(name) from error
+                raise ObjectMissing(f"{self.location} has no file {name}: check the name") from error
 
     async def write(self, name: str, body: bytes) -> None:
         with self._convert_errors():
@@ -180,7 +180,7 @@ class BucketStore:
             yield
         except (BaseError, OSError) as error:
             if isinstance(error, FileNotFoundError) and _NO_BUCKET not in str(error):
-                raise ObjectMissing(name) from error
+                raise ObjectMissing(f"{self.location} has no file {name}: check the name") from error
             reason = str(error).partition("\n")[0]
             if _NO_BUCKET in str(error):
                 reason = "the bucket does not exist"

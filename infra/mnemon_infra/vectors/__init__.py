@@ -1,0 +1,1 @@
+"""Vector stores, the embedding model that their vectors belong to, and generations of vectors."""

@@ -28,6 +28,11 @@ class DeadLimit:
     """Limit on the dead letters of a consumer within a minute, counted in this process.
 
     Beyond the limit, a message is retried instead, so that it stays in its stream.
+
+    Args:
+        stream: the stream that the consumer reads.
+        consumer: name of the consumer.
+        letters: maximum number of dead letters within `WINDOW` seconds.
     """
 
     def __init__(self, stream: str, consumer: str, letters: int) -> None:

@@ -38,10 +38,7 @@ position in the log.
 
 @dataclass(frozen=True, slots=True)
 class RedrivenLetter:
-    """Result of a redrive: the original will be handled again.
-
-    `sequence` is the position of the message that the redrive published.
-    """
+    """Result of a redrive that published the original again, at the position `sequence` of its stream."""
 
     sequence: int
 
@@ -59,7 +56,10 @@ class KeptLetter:
 
 
 async def find_original(connection: Client, letter: Letter) -> Msg | None:
-    """Return the event of the log that a letter is about; None if the log no longer has that event.
+    """Return the event that became a dead letter, from its position in the log.
+
+    Returns:
+        None if the log has no event at this position, or an event with another subject.
 
     Raises:
         nats.errors.Error: the server does not answer.

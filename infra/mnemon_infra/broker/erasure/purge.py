@@ -50,7 +50,7 @@ AT_ONCE: Final = 50
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
-    """Return the erasures of a user that the log records.
+    """Return the erasures of a user and of their conversations, from the events `user.erased` in the log.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -225,7 +225,7 @@ DERIVED: Final = "fact", "summary", "window"
 
 
 def build_full_erasure(owner: Owner) -> ErasedUser:
-    """Return the erasure of everything of a user."""
+    """Return an erasure that covers all events and dead letters of a user, at every log position."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 
 

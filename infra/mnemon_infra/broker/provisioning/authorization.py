@@ -166,7 +166,10 @@ class Authorization:
         except (LookupError, TypeError, RecursionError):
             has_users = False
         if not has_users:
-            raise ValueError(f"the text has no account {ACCOUNT}, or the account has no valid users")
+            raise ValueError(
+                f"the text has no account {ACCOUNT}, or the account has no valid users: use a file that "
+                "`mnemon auth` wrote"
+            )
         return cls(accounts)
 
     def add_tenants(self, others: "Authorization") -> list[str]:

@@ -24,5 +24,5 @@ async def read_trace(connection: Client, position: int) -> str | None:
     except NotFoundError:
         return None
     except (nats.errors.Error, TimeoutError) as error:
-        log.warning("trace context not read", stream=LOG, seq=position, error=repr(error))
+        log.warning("trace context read failed", stream=LOG, seq=position, error=repr(error))
         return None

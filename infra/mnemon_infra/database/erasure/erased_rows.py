@@ -192,12 +192,19 @@ async def count_in_inactive_generations(connection: Connection, erased: Erased) 
 
 
 @query
-async def search_inactive_generations(
+async def count_rows_of_inactive_generations_with(
     connection: Connection, tenant: str, user: str, words: str
 ) -> dict[str, int]:
-    """Count the rows of a user that contain the text `words`, in each generation that is not live.
+    """Count the rows of a user that contain a text, in all generations except the live one.
 
-    Letter case is ignored, as in `count_rows_with`.
+    Args:
+        connection: connection to the database.
+        tenant: the tenant of the user.
+        user: the user whose rows are counted.
+        words: the text to find; letter case is ignored.
+
+    Returns:
+        The number of rows in each generation, by the name of its schema.
     """
     return await _count_in_schemas(connection, _SEARCHES, _bind_search(tenant, user, words))
 

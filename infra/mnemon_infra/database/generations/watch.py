@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 log = structlog.get_logger("database")
 
 CHANNEL: Final = "mnemon_generation"
-"""Channel of PostgreSQL; the payload is the name of the schema that another generation bears now."""
+"""Channel of PostgreSQL for notifications of swaps. The payload is the name of the schema that is live."""
 
 PAUSE: Final = 0.5
 """Seconds before the next attempt to listen when the database does not answer."""
@@ -22,7 +22,7 @@ _IDENTITY: Final = "SELECT current_schema()::regnamespace::oid::bigint"
 
 
 async def load_generation_identity(connection: Connection) -> int:
-    """Return an id of the generation that this connection reads. A swap changes its name, but not its id."""
+    """Return an id of the generation that this connection reads. A swap renames the schema; the id stays."""
     row = await (await connection.execute(_IDENTITY)).fetchone()
     assert row is not None
     return int(row[0])

@@ -36,7 +36,7 @@ def has_name(names: Iterable[str], table: FromClause = events) -> ColumnElement[
 
 
 def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
-    """Return a log position from the body of an event.
+    """Return the SQL expression of a log position that the body of an event contains.
 
     The expression is exactly that of the index: otherwise PostgreSQL does not use the index.
     """
@@ -44,7 +44,7 @@ def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = ev
 
 
 def select_last_position(name: str) -> ColumnElement[int]:
-    """Return the log position of the item's last event with this name; 0 if there is none."""
+    """Return the SQL expression of the log position of an item's last event `name`; 0 if there is none."""
     last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
     return func.coalesce(last, 0)
 

@@ -16,8 +16,8 @@ from mnemon_infra.broker.streams.triggers import list_waiting_subjects
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_in_inactive_generations,
+    count_rows_of_inactive_generations_with,
     count_rows_with,
-    search_inactive_generations,
 )
 from mnemon_infra.database.erasure.users import count_statistics_with, find_known_events
 from mnemon_infra.database.tables import windows
@@ -167,7 +167,7 @@ async def count_matches_by_store(
         **await count_matches(connection, owner, words),
         "database": await database.run_query(count_rows_with(*owner, words)),
         "statistics": await database.run_query(count_statistics_with(words)),
-        **sum_generations(await database.run_query(search_inactive_generations(*owner, words))),
+        **sum_generations(await database.run_query(count_rows_of_inactive_generations_with(*owner, words))),
     }
 
 

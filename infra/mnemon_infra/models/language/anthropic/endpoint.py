@@ -73,7 +73,7 @@ class ModelCapabilities:
 
 
 class AnthropicEndpoint:
-    """One model at one address.
+    """One model of Anthropic, or of a server with Anthropic's API, at one address.
 
     Error messages of this class contain neither the key nor the request, because some servers repeat both.
 

@@ -40,7 +40,7 @@ _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
 
 class GoogleEndpoint:
-    """The API at one address.
+    """Google's API at one address, for one model.
 
     The SDK's own retries are off: they ignore the wait that the server requests, and log the server's
     messages. Error messages of this class contain neither the key nor the server's messages, because some

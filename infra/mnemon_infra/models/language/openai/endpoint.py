@@ -57,7 +57,7 @@ _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoni
 
 
 class ParameterRefused(RequestRefused):
-    """The server refuses a request.
+    """The server refuses a request, mostly because of a parameter or because of its length.
 
     Attributes:
         parameter: the parameter that the server names as the reason; None if it names none.
@@ -71,7 +71,9 @@ class ParameterRefused(RequestRefused):
 
 
 class OpenAIEndpoint:
-    """One model at one address. Parameters that the server has rejected are not sent again.
+    """One model of a server with OpenAI's wire format, at one address.
+
+    Parameters that the server has rejected are not sent again.
 
     Error messages of this class contain neither the key nor the server's messages: some servers repeat the
     key.

@@ -82,7 +82,9 @@ class OpenAIModel:
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
-        raise AssertionError("unreachable: the request with the last form returns or raises")
+        raise AssertionError(
+            "the request with the last form neither returned an answer nor failed: report this as a bug"
+        )
 
     async def stream_reply(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """Yield the model's reply to a conversation, piece by piece as it arrives, without its thoughts.
