@@ -53,7 +53,7 @@ class Contract(BaseModel):
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
-        """Parse a body from the wire.
+        """Parse the JSON body of an event, a request or a reply. Unknown fields are ignored.
 
         Raises:
             InvalidBody: the body is too large, is not JSON, or does not satisfy the contract.
@@ -89,7 +89,7 @@ class Contract(BaseModel):
 
     @classmethod
     def create_strict(cls, **fields: Any) -> Self:
-        """Create a value to send.
+        """Create a value from its fields, to send it.
 
         Raises:
             InvalidBody: a field is unknown, missing or wrong.

@@ -4,7 +4,7 @@ from mnemon_contracts.verbs.tools import Importance, StoredFact
 
 
 def name_importance(importance: int) -> Importance:
-    """Return the word for an importance of 1 to 10."""
+    """Return the word for an importance of 1 to 10, such as `high` for 8."""
     if importance >= 8:
         return "high"
     return "low" if importance <= 3 else "normal"

@@ -17,7 +17,7 @@ is unknown before the log stores the event.
 
 
 MOVED: Final = "Mnemon-Moved"
-"""Header of an event of a tenant that moved here from another deployment: `<position>:<time>:<event id>`.
+"""Header of an event that a move copied from another deployment: `<position>:<time>:<event id>`.
 
 Position and time are those of the other log, the time in nanoseconds since 1970; the id is empty if the body
 has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header sets the time
@@ -26,12 +26,12 @@ and the id of its own events, which it may do with `sent_at` and `id` too.
 
 
 class MovedFrom(NamedTuple):
-    """Origin of an event that moved here: its position in the other log, its time there, and its id.
+    """Origin of an event that a move copied from the log of another deployment, the other log.
 
     Attributes:
-        position: position in the other log.
-        at: time of storage there, in nanoseconds since 1970.
-        event_id: `Nats-Msg-Id` there; None if the body has the id.
+        position: position of the event in the other log.
+        at: time at which the other log stored the event, in nanoseconds since 1970.
+        event_id: `Nats-Msg-Id` of the event in the other log; None if the body has the id.
     """
 
     position: int
@@ -51,9 +51,9 @@ class Delivery(msgspec.Struct, frozen=True):
     Attributes:
         deliveries: number of deliveries of the message, this one included.
         stored_at: the time at which the stream stored the message, in seconds since 1970; for an event that
-            was restored or has moved here, the time at which the original log stored it.
+            was restored or that a move copied, the time at which the original log stored it.
         traceparent: the header `traceparent` of the message; None if the message has none.
-        is_moved: whether the message has the header `MOVED`, as events that moved here do.
+        is_moved: whether the message has the header `MOVED`, as events that a move copied have.
     """
 
     subject: str
@@ -107,7 +107,7 @@ def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseco
 
 
 def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the storage time of an event; for an event that moved here, its storage time in the other log.
+    """Return the storage time of an event; for an event that a move copied, that in the other log.
 
     Arguments and unit are those of `read_storage_time`.
     """
@@ -116,7 +116,7 @@ def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanosec
 
 
 def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
-    """Return the origin of an event that moved here; None for other events and for a malformed header."""
+    """Return the origin of an event that a move copied; None for other events and for a malformed header."""
     if not headers or MOVED not in headers:
         return None
     position, _, rest = headers[MOVED].partition(":")
@@ -127,7 +127,7 @@ def parse_moved(headers: Mapping[str, str] | None) -> MovedFrom | None:
 
 
 def read_message_id(headers: Mapping[str, str]) -> str | None:
-    """Return `Nats-Msg-Id` of an event; for an event that moved here, the id that it had before the move.
+    """Return `Nats-Msg-Id` of an event; for an event that a move copied, the id before the move.
 
     Returns:
         None if the event has, or had, no such header.

@@ -50,7 +50,7 @@ _SERVICE_ERROR = {
 
 
 def build_document(examples: Examples) -> dict[str, Any]:
-    """Return the whole document, ready to be written as JSON."""
+    """Return the AsyncAPI document of all events and verbs, with their examples."""
     channels: dict[str, Any] = {}
     operations: dict[str, Any] = {}
     messages: dict[str, Any] = {}

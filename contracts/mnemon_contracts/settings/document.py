@@ -49,7 +49,7 @@ def build_document(settings: SettingsV1) -> Document:
 
 
 def encode_document(document: Document) -> bytes:
-    """Return the JSON of a document."""
+    """Return a document of settings as JSON in UTF-8."""
     return json.dumps(dict(document), ensure_ascii=False).encode()
 
 

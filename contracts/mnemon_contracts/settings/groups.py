@@ -428,7 +428,7 @@ class ContextSettings(Settings):
 
 
 class Embedding(Settings):
-    """Embedding model.
+    """Provider and name of the embedding model.
 
     After a change of the model, stop the consumers and run `mnemon reindex`, which makes all vectors again.
     """

@@ -40,7 +40,7 @@ class StoredFact(Fact):
 
 
 class SearchRequest(Contract):
-    """Search memory for a query."""
+    """Fields of `search` in both versions."""
 
     query: Text = Field(description="Query, in any language; its first 10,000 characters count.")
     limit: int = Field(
@@ -78,7 +78,7 @@ class SearchRequest(Contract):
 
 
 class SearchV2(SearchRequest):
-    """Search memory for a query.
+    """Search facts, messages, documents or summaries for a query.
 
     Version 2 also searches summaries and levels of memory, and resolves follow-up questions.
     """
@@ -92,7 +92,7 @@ class SearchV2(SearchRequest):
 
 
 class SearchV1(SearchRequest):
-    """Search memory for a query."""
+    """Search facts, messages or documents for a query."""
 
     scope: tuple[Scope, ...] = Field(
         default=("memories",), description="Scopes to search: `memories` (facts), `messages` or `documents`."

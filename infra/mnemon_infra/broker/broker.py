@@ -153,9 +153,9 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
-        """Wait until a server accepts the connection, but do not run the subscribers yet.
+        """Connect to a server for the duration of the block. `run` then runs the subscribers.
 
-        On exit, send all pending messages.
+        At the end of the block, all pending messages are sent.
         """
         self.connection = await self._faststream.connect()
         self.stream_context = self.connection.jetstream()

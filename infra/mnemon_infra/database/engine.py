@@ -159,7 +159,7 @@ class Statement:
         cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
         rows = await cursor.fetchall()
         if len(rows) != 1:
-            raise LookupError(f"the statement returned {len(rows)} rows instead of one: correct it: {sql}")
+            raise LookupError(f"{len(rows)} rows were returned instead of one; correct this statement: {sql}")
         return rows[0]
 
     async def fetch_value(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
@@ -337,7 +337,7 @@ class Database:
         _open_pools[self._pool] = self._options["application_name"]
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections of the pool."""
         _open_pools.pop(self._pool, None)
         await self._pool.close()
 

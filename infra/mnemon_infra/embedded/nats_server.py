@@ -152,7 +152,10 @@ class NatsServer(ServerProcess):
                     return
         except TimeoutError:
             pass
-        raise ServerFailed(f"{self.name} did not load the logins: see {self.log_path}")
+        raise ServerFailed(
+            f"{self.name} did not load the logins: read the reason in {self.log_path}, then write the "
+            "logins again with `mnemon auth`"
+        )
 
     def _name_account_folder(self) -> None:
         """Move streams that a former version stored in the global account `$G` to the account `ACCOUNT`."""

@@ -56,7 +56,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def command(self) -> tuple[str, ...]:
-        """The program and its arguments."""
+        """The program of the server, and the arguments with which it is started."""
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -177,7 +177,7 @@ async def run_stack(
 
     Args:
         data: the folder, created if absent; only one process at a time may hold it.
-        deployment: the configuration; a server that it names is not started here.
+        deployment: the configuration; a server that it names is not started.
         nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
         database_port: port of the database on 127.0.0.1; None opens a unix socket only.
         with_streams: False leaves streams and consumers as they are, for a restore that creates them.

@@ -61,7 +61,7 @@ class Thresholds:
     def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts.
 
-        This is `trust_other` if most letters of the query are not Latin, else 1.
+        The share is `trust_other` if most letters of the query are not Latin, else 1.
         """
         is_latin = 2 * len(_OTHER_LETTER.findall(query)) <= len(_LETTER.findall(query))
         return 1.0 if is_latin else self.trust_other
@@ -97,7 +97,7 @@ class EmbeddingNotConfigured(Exception):
 
 
 class Embedder(Protocol):
-    """An embedding model.
+    """Model that makes vectors from texts: the port that each embedding provider implements.
 
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.

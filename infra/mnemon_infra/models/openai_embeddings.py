@@ -153,7 +153,9 @@ class _EmbeddingEndpoint:
 
 
 class OpenAIEmbeddings:
-    """A model behind an endpoint. Only the first 8,000 bytes of a text count.
+    """An embedding model of OpenAI, or of a server with the same API; see `Embedder`.
+
+    Only the first 8,000 bytes of a text count.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.

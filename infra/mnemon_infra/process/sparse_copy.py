@@ -14,7 +14,7 @@ _BLOCK: Final = 1024 * 1024
 def copy_sparse_file(source: str | Path, target: str | Path) -> str | Path:
     """Copy the data of a file, but not its holes, and return the target.
 
-    Qdrant Edge allocates its files ahead: `shutil.copy` writes 250 MB for 5 MB of data. On systems that
+    Qdrant Edge allocates its files in advance: `shutil.copy` writes 250 MB for 5 MB of data. On systems that
     cannot find holes, the whole file is copied. Pass the function to `shutil.copytree` as `copy_function`.
     """
     if not hasattr(os, "SEEK_DATA"):

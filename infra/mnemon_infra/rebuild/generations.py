@@ -31,7 +31,7 @@ SWAP_WAIT: Final = 300.0
 
 
 class RebuildProgress(Protocol):
-    """Receiver of progress reports."""
+    """Receiver of the progress reports of a rebuild, for example to show them in a terminal."""
 
     def report_rows(self, reached: int, up_to: int) -> None:
         """Report the log position that the rows have reached, and the position at which the replay ends."""

@@ -37,7 +37,7 @@ class SettingsNotProvisioned(Exception):
 
 
 class SettingsEntry(NamedTuple):
-    """The newest entry of a key."""
+    """The newest entry of a key in the bucket of settings."""
 
     document: Document
     """The settings that apply; if the newest entry is not valid, those of an older entry, or none."""
@@ -130,7 +130,7 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
 
 
 class EntryOrigin(NamedTuple):
-    """Origin of an entry.
+    """Writer and original time of an entry in the bucket of settings.
 
     Attributes:
         by: name of the connection that set the entry; None if the entry does not name a connection.

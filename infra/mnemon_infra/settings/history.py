@@ -44,7 +44,7 @@ class SettingChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One entry of the history."""
+    """One entry in the history of settings, with the settings that it changed."""
 
     revision: int
     at: datetime

@@ -1,7 +1,7 @@
-"""Residence of a tenant: whether its memory is here, moves, or has moved to another deployment.
+"""Residence of a tenant: its memory is in this deployment, moves, or has moved to another deployment.
 
 The bucket of settings keeps the residence, so that every process follows it without a restart. A tenant
-without an entry lives here.
+without an entry lives in this deployment.
 """
 
 from contextlib import suppress
@@ -21,7 +21,7 @@ log = structlog.get_logger("settings")
 _KEY: Final = "residence."
 
 ResidenceState = Literal["copying", "draining", "leaving", "moved", "arriving", "here"]
-"""State of a tenant in one deployment.
+"""State of a tenant in one deployment, which the list calls "here".
 
 - `copying`: events are copied to another deployment; everything works here.
 - `draining`: as `copying`, except that no request to a language model begins here.
@@ -39,10 +39,10 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Residence of a tenant in one deployment.
 
     Attributes:
-        state: the state, which says what works here.
+        state: the state, which determines what this deployment does for the tenant.
         peer: address of the other deployment's NATS servers, without a login.
-        first: position of the first event that moved here; 0 if none did.
-        last: position of the last event that moved here.
+        first: position of the first event that moved to this deployment; 0 if none did.
+        last: position of the last event that moved to this deployment.
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
         withheld: in the deployment that a tenant has left, positions of late events that remove content and
             were not copied.
@@ -70,7 +70,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_suspended(self) -> bool:
-        """True while nothing may be decided, extracted or summarised here for the tenant."""
+        """True while this deployment may decide, extract and summarise nothing for the tenant."""
         return self.state in _SUSPENDED
 
     @property
@@ -80,7 +80,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def stops_models(self) -> bool:
-        """True while no request to a language model may begin here for the tenant."""
+        """True while this deployment may begin no request to a language model for the tenant."""
         return self.is_suspended or self.state == "draining"
 
 

@@ -84,7 +84,7 @@ class LiveSettings:
     def get_settings(self, tenant: str) -> SettingsV1:
         """Return the settings in force for a tenant.
 
-        While a move stops requests to language models here, extraction and compaction are off.
+        While a move stops requests to language models in this deployment, extraction and compaction are off.
         """
         settings = self._of.get(tenant, self.value)
         residence = self._residences.get(tenant)

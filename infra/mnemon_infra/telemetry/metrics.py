@@ -209,7 +209,7 @@ def count_batch(
         consumer: name of the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
         done: deliveries that will not be retried, in the order of their stream. Their ages are counted,
-            except those of events that moved here from another deployment.
+            except those of events that a move copied from another deployment.
         seconds: duration of the batch.
         now: seconds since 1970.
     """

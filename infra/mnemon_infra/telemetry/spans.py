@@ -40,7 +40,7 @@ class SpanFactory:
         self._provider.shutdown()
 
     def is_sampled(self, trace_id: str) -> bool:
-        """Return whether the sampler keeps a trace that begins here."""
+        """Return whether the sampler keeps a trace that begins in this process."""
         result = self._provider.sampler.should_sample(None, int(trace_id, 16), "event")
         return result.decision is Decision.RECORD_AND_SAMPLE
 

@@ -37,7 +37,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A number that only grows."""
+    """A metric whose values only grow."""
 
     def __init__(self, name: str, text: str, **labels: Iterable[str]) -> None:
         super().__init__(name, text, **labels)
@@ -50,7 +50,7 @@ class Counter(Metric):
 
 
 class Gauge(Metric):
-    """A number that goes up and down."""
+    """A metric whose values go up and down."""
 
     def __init__(self, name: str, text: str, **labels: Iterable[str]) -> None:
         super().__init__(name, text, **labels)
@@ -88,7 +88,7 @@ class Histogram(Metric):
         self.values: dict[Values, Distribution] = {}
 
     def observe(self, value: float, *labels: str) -> None:
-        """Count one observation."""
+        """Count an observed value in the time series with these values of the labels."""
         distribution = self._get_distribution(labels)
         distribution.counts[bisect_left(self.bounds, value)] += 1
         distribution.total += value

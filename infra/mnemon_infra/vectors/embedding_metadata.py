@@ -45,7 +45,9 @@ class EmbeddingMetadata(BaseModel):
     def require_same_model(self, recorded: "EmbeddingMetadata | None", place: str) -> None:
         """Check that this model made vectors; log a warning if their term weights have another version.
 
-        `place` names the vectors in messages.
+        Args:
+            recorded: the record that is stored with the vectors; None if it is absent or unreadable.
+            place: description of the vectors, for messages.
 
         Raises:
             VectorsOutdated: another model made the vectors, or there is no readable record of their model.

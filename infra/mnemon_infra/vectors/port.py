@@ -109,7 +109,7 @@ class PointPages(Protocol):
     async def read_page(
         self, collection: Collection, begin: UUID | None = None, most: int = PAGE
     ) -> PointPage:
-        """Return at most `most` points, sorted by id, from the id `begin` on, None for the first."""
+        """Return at most `most` points, sorted by id, from the id `begin` on; None takes the first id."""
 
 
 class VectorStore(Protocol):
@@ -171,10 +171,10 @@ class VectorStore(Protocol):
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        """Return at most `most` points, sorted by id, from the id `begin` on, None for the first.
+        """Return at most `most` points, sorted by id, from the id `begin` on; None begins with the first id.
 
-        The points are those of `owner`, or of all users for None.
+        The points are those of `owner`; None takes those of all users.
         """
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        """Return the number of points of a user, or of all users for None."""
+        """Return the number of points of `owner`; None counts those of all users."""

@@ -1083,7 +1083,7 @@ export interface DocumentPassage {
   last_line: number;
 }
 /**
- * Search memory for a query.
+ * Search facts, messages or documents for a query.
  */
 export interface SearchV1 {
   /**
@@ -1184,7 +1184,7 @@ export interface SearchHitV2 {
   passage?: DocumentPassage;
 }
 /**
- * Search memory for a query.
+ * Search facts, messages, documents or summaries for a query.
  *
  * Version 2 also searches summaries and levels of memory, and resolves follow-up questions.
  */

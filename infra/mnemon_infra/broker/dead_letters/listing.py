@@ -36,7 +36,7 @@ _KINDS: Final[Mapping[str, LetterKind]] = {LOG: "event", WORK: "trigger"}
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter.
+    """A dead letter: a message that a consumer could not handle, with the reason.
 
     `id` is the letter's position in the stream of dead letters. `stream` and `sequence` are the stream and
     the position of the original; "" and 0 if the original is in no stream. `left_out` names the parts of the

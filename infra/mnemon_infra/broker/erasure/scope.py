@@ -118,7 +118,7 @@ class ErasedConversation:
 
     @classmethod
     def from_event(cls, owner: Owner, event: UserErasedV1, event_id: str, seq: int, at: datetime) -> Self:
-        """Build the erasure from an event that names a conversation."""
+        """Return the erasure that an event `user.erased` with a conversation describes."""
         return cls(
             owner,
             event.conversation or "",

@@ -173,7 +173,7 @@ class Authorization:
         return cls(accounts)
 
     def add_tenants(self, others: "Authorization") -> list[str]:
-        """Add the tenants of `others` that have no login here, with their passwords and limits.
+        """Add the logins of `others` for tenants that have none in this object, with passwords and limits.
 
         Returns:
             The names of the added logins.
@@ -246,7 +246,7 @@ class Authorization:
         return self._accounts.pop(_name_login(tenant), None) is not None
 
     def list_permissions(self) -> list[LoginPermissions]:
-        """List the permissions of every login."""
+        """Return the permissions and the limits of every login."""
         found = []
         for account in self._accounts.values():
             for user in account["users"]:

@@ -71,7 +71,7 @@ class MessageTooLarge(Exception):
 
 
 class ExactMessage(NamedTuple):
-    """A message for an exact position of the log."""
+    """A message that a restore or a move writes at an exact position of the log."""
 
     subject: str
     headers: Mapping[str, str]

@@ -178,7 +178,7 @@ async def read_events(
 ) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
     """Yield the events of a subject pattern beyond the log position `after`, in log order.
 
-    Each comes with the address in its subject.
+    Each event comes with the address that its subject names.
 
     Raises:
         nats.errors.Error: the server does not answer.

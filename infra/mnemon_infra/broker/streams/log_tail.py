@@ -1,7 +1,7 @@
 """Tail of the log: events in the order in which the log stores them, page by page, without an end.
 
-Events that arrive while a page is in use wait here and form the next page: a reader that is slower than the
-bots gets fewer, larger pages.
+Events that arrive while a page is in use wait in this process and form the next page: a reader that is slower
+than the bots gets fewer, larger pages.
 """
 
 import asyncio

@@ -144,7 +144,7 @@ async def _find_restored_position(connection: Client, moment: datetime, restored
 async def find_moved_position(
     connection: Client, tenant: str, moment: datetime, position: int, first: int, last: int
 ) -> int:
-    """Return the log position as of a moment for a tenant that moved here later.
+    """Return the log position as of a moment for a tenant that moved to this deployment later.
 
     The log has the tenant's events at later positions than events of other tenants from the same time. The
     result is the position of the tenant's last event before the moment, found by bisection. If the moment is
@@ -155,8 +155,8 @@ async def find_moved_position(
         tenant: id of the tenant.
         moment: the moment to find the position of.
         position: position of the log's last event before the moment, of any tenant.
-        first: position of the first event that moved here.
-        last: position of the last event that moved here.
+        first: position of the first event that the move copied.
+        last: position of the last event that the move copied.
 
     Raises:
         nats.errors.Error: the server does not answer.

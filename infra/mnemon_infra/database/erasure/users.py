@@ -163,7 +163,7 @@ _KNOWN: Final = Statement(_select_known())
 async def lock_for_writing(
     connection: Connection, erased: Sequence[Mapping[str, Any]], *, others: bool = False
 ) -> None:
-    """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
+    """Lock the table `erasures` for writers, store erasures of users, and delete the rows that they cover.
 
     An eraser waits until all writers have finished, and writers wait until the eraser has finished. Otherwise
     a writer that began earlier could write rows below an erasure that the writer does not see.

@@ -25,7 +25,7 @@ PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table no
 
 
 class Generation(NamedTuple):
-    """An existing generation.
+    """A generation that exists in the database, with its progress and its size.
 
     Attributes:
         kind: its role: live, former, next, or as of a position.

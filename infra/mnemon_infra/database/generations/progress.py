@@ -96,7 +96,7 @@ class ProgressRecord:
             await self._execute(connection, schema, statement, *_split_owners(owners))
 
     async def drop(self, connection: Connection, schema: str) -> None:
-        """Drop the record if it exists."""
+        """Drop the two tables of the record, if they exist."""
         await self._execute(connection, schema, "DROP TABLE IF EXISTS {replay}, {sweeps}")
 
     async def _add_owners(self, connection: Connection, schema: str, owners: Collection[Owner]) -> None:

@@ -105,7 +105,7 @@ async def has_indexable_rows(database: Database, collection: Collection) -> bool
 
 
 async def list_indexable_owners(database: Database, collection: Collection) -> list[Owner]:
-    """Return the users who have memory events that a collection is made of; empty for that of messages."""
+    """Return the users with memory events that become points of a collection; empty for `MESSAGES`."""
     async with open_long_read(database) as connection:
         found = await connection.execute(
             "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",

@@ -63,7 +63,7 @@ _USERS: Final = f"""
 
 
 class ConversationOverview(NamedTuple):
-    """A conversation with the number of its messages and the times of the first and the last."""
+    """A conversation with the number of its messages, and the times of the first and the last message."""
 
     id: str
     messages: int

@@ -112,7 +112,7 @@ _INSERT_EVENTS: Final = {
 
 
 async def write_rows(database: Database, rows: Rows) -> None:
-    """Write a batch in one transaction.
+    """Write the rows of a batch of events in one transaction.
 
     A batch may be written again, and copies of an event may be written in any order: the copy with the lowest
     position stays.

@@ -31,7 +31,7 @@ STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A batch.
+    """A batch of requests to a language model, as the table `batches` has it.
 
     Attributes:
         batch_id: mnemon's id of the batch.

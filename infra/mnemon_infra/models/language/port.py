@@ -145,7 +145,7 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """State of a batch.
+    """State of a batch at the provider.
 
     Attributes:
         state: state of the batch. An `ended` batch has results, perhaps not for every line: a cancelled or
@@ -162,7 +162,7 @@ class BatchProgress:
 
 
 class BatchApi(Protocol):
-    """A provider's batches.
+    """A provider's interface for batches: submit and cancel a batch, follow it, and read its results.
 
     All methods raise `ModelUnavailable` if the provider gives no usable answer, and `ModelRefused` if the
     provider refuses the key, the model or the batch.

@@ -298,4 +298,5 @@ async def _optimise_folder(folder: Path) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
-        raise VectorsUnavailable(said.decode(errors="replace").strip()[-500:] or str(process.returncode))
+        reason = said.decode(errors="replace").strip()[-500:] or f"exit code {process.returncode}"
+        raise VectorsUnavailable(f"{folder} was not optimised: {reason}. Check the free space and the memory")

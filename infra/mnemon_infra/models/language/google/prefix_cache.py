@@ -38,7 +38,7 @@ class _CacheState(NamedTuple):
 
 
 class CachedInstructions:
-    """Cached contents of one model.
+    """Instructions that Google caches for one model.
 
     Cached contents cost money to create and to keep, so instructions are cached only when they are sent a
     second time within one lifetime.

@@ -41,7 +41,7 @@ server requests more than two minutes.
 
 
 class OpenAIModel:
-    """A model behind an endpoint; see `LanguageModel`.
+    """A model of OpenAI, or of a server with the same API; see `LanguageModel`.
 
     Attributes:
         model: the server's name of the model.
