@@ -356,7 +356,7 @@ def _decode_any_spelling(token: str) -> str:
 
 
 def parse_owner(subject: str) -> tuple[str, str]:
-    """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
+    """Return the tenant and the user that the subject of a notice, or of a user's trigger, names.
 
     Raises:
         InvalidSubject: the subject is neither a notice nor a trigger of a user, or an id is misspelled.
@@ -370,7 +370,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
 
 
 def parse_conversation(subject: str) -> tuple[str, str, str]:
-    """Return tenant, user and conversation of a `work.<consumer>.` subject.
+    """Return the tenant, the user and the conversation that the subject of a trigger names.
 
     The subject of a window has one more token, which is ignored.
 

@@ -16,7 +16,7 @@ class NameTooLong(ValueError):
 
 
 def name_generation(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
-    """Return the name of a generation, which its schema and its folder of vectors bear.
+    """Return the name of a generation's schema and of its folder of vectors.
 
     `up_to` is the last log position of a generation of the kind `as of`.
 

@@ -315,7 +315,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return the state of the user's messages and events.
+        """Return counts and times of the user's messages, and the user's rejected events.
 
         Returns:
             The current `conversation`; the numbers of `conversations` and `messages`; the times of the oldest

@@ -1,1 +1,1 @@
-"""Run-time settings."""
+"""Contracts of the run-time settings: groups of settings, stored documents and presets."""

@@ -116,7 +116,7 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """Decisions on facts that say the same.
+    """Rules for facts that repeat or update other facts.
 
     The thresholds decide pairs that alignment leaves undecided, and updates if `require_similarity` is on.
     """
@@ -305,7 +305,7 @@ class Retrieval(Settings):
 
 
 class Sections(Settings):
-    """Maximum tokens of each section of `context`; `recent` also takes the tokens that others leave."""
+    """Maximum tokens of each section of `context`; `recent` also takes the unused tokens of the others."""
 
     facts: int = Field(
         default=250,

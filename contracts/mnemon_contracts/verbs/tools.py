@@ -145,7 +145,7 @@ class SearchHit(SearchHitV2):
 
 
 class SearchReplyV2(Reply):
-    """Hits, best first."""
+    """Hits of a search, best first."""
 
     hits: tuple[SearchHitV2, ...] = Field(default=(), description="Hits, best first.")
     degraded: tuple[Text, ...] = Field(
@@ -156,7 +156,7 @@ class SearchReplyV2(Reply):
 
 
 class SearchReplyV1(SearchReplyV2):
-    """Hits, best first."""
+    """Hits of a search, best first."""
 
     hits: tuple[SearchHit, ...] = Field(default=(), description="Hits, best first.")
 

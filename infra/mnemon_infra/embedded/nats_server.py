@@ -51,7 +51,7 @@ _ENCRYPTION = f"""\
 
 
 class NatsServer(ServerProcess):
-    """The broker. Without a fixed port, the broker keeps its former port while that port is free.
+    """The broker of a stack. Without a fixed port, it keeps its former port while that port is free.
 
     With a key, the broker encrypts its streams on the disk. A folder keeps its key, or stays without a key:
     otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts only these.

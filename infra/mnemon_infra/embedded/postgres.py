@@ -29,7 +29,10 @@ _SOCKET_PATH_LIMIT = 103
 
 
 class Postgres(ServerProcess):
-    """The database. Its socket serves only root and the server's account; its port requires the password."""
+    """The database server of a stack.
+
+    Its socket accepts only root and the server's account; its port requires the password.
+    """
 
     part = "database"
     name = "postgres"

@@ -1,1 +1,1 @@
-"""Inside a process: cancellation, faults, gate, disk space, sparse copies, data folder, request priority."""
+"""Parts of a process: cancellation, faults, gate, disk space, sparse copies, data folder, priorities."""

@@ -49,7 +49,7 @@ class RegisterEntry(BaseModel):
 
 
 class ErasureRegister:
-    """Entries of erasures in an object store."""
+    """Erasure register in an object store, with one entry for each erasure."""
 
     def __init__(self, store: ObjectStore) -> None:
         self.location = store.location

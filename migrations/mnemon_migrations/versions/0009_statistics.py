@@ -1,4 +1,4 @@
-"""Removal and end of PostgreSQL's statistics on columns with content: they keep values of deleted rows."""
+"""Removal of PostgreSQL's statistics on columns with content, because they keep values of deleted rows."""
 
 from alembic import op
 

@@ -998,7 +998,7 @@ export interface SaveReplyV1 {
     | "other";
 }
 /**
- * Hits, best first.
+ * Hits of a search, best first.
  */
 export interface SearchReplyV1 {
   /**
@@ -1124,7 +1124,7 @@ export interface SearchV1 {
   origin?: ("folder" | "repository") | null;
 }
 /**
- * Hits, best first.
+ * Hits of a search, best first.
  */
 export interface SearchReplyV2 {
   /**

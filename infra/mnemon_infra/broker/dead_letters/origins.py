@@ -1,4 +1,4 @@
-"""Counts and log positions of all dead letters, from their headers."""
+"""Counts of all dead letters, and the log positions of their originals, from their headers."""
 
 from collections import Counter
 from collections.abc import Mapping

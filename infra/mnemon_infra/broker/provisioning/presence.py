@@ -161,7 +161,7 @@ class LogReading(NamedTuple):
     leader: str | None = None
 
     def include_received(self, newest: LogPosition | None) -> "LogReading":
-        """Return a state that ends with a received event, if the event is newer than this state."""
+        """Return this state, extended to a received event; unchanged if the event is not newer."""
         if newest is None or newest.position <= self.end:
             return self
         return self._replace(end=newest.position, stored=newest.stored)

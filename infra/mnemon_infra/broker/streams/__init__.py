@@ -1,1 +1,1 @@
-"""Streams: reading and writing."""
+"""Reading and writing of streams, applied positions, schedules and triggers."""

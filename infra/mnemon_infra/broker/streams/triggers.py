@@ -22,7 +22,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class GivenUpWindow(msgspec.Struct, frozen=True):
-    """A window to request once more; `attempts` is the number of failed attempts."""
+    """A window that was given up and is requested once more; `attempts` is the number of failed attempts."""
 
     conversation: str
     from_seq: _Position

@@ -163,7 +163,7 @@ async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow
 
 
 async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]) -> None:
-    """Let failed windows wait again, without a batch; windows that are answered by now stay answered."""
+    """Release failed windows from their batch for another attempt; answered windows stay answered."""
     rows = [
         {
             **_bind_window(each.window),

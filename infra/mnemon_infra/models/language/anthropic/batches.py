@@ -1,4 +1,4 @@
-"""Anthropic's Message Batches."""
+"""Batches of Anthropic's models, which Anthropic calls Message Batches."""
 
 import asyncio
 import json
