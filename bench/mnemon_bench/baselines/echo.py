@@ -1,4 +1,4 @@
-"""The bare echo, in a separate process: stock nats-py, no work.
+"""Server that echoes NATS requests with stock nats-py and does no other work, in a separate process.
 
 The benches `retrieve`, `context` and `search` compare with it.
 """

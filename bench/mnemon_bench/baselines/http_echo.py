@@ -1,4 +1,7 @@
-"""The bare route that `bench gateway` compares with, in a separate process: FastAPI and uvicorn, no work."""
+"""HTTP server with one route that echoes the body, which `bench gateway` compares with.
+
+It runs FastAPI and uvicorn in a separate process, and does no other work.
+"""
 
 import asyncio
 import socket

@@ -56,9 +56,9 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure contexts of both conversations and the echo, interleaved, for one caller.
+    """Measure contexts of the short and the long conversation, and the echo, interleaved, for one caller.
 
-    Both conversations get the same queries.
+    Both conversations get the same queries. The short one has 10 messages, the long one 10,000.
 
     Returns:
         `ratios` of the medians: `context_10000_to_10` and `context_<messages>_to_echo`. `targets`: the limits

@@ -50,7 +50,9 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one user with one caller: alone, while another user's document is indexed, and in a flood.
+    """Measure the contexts of one user alone, while another user's document is indexed, and in a flood.
+
+    One caller requests the contexts.
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 

@@ -129,7 +129,7 @@ async def _set_extraction(connection: Client, *, enabled: bool) -> None:
 
 
 async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> None:
-    """Wait until published messages are stored and can be found, and all proposals are decided.
+    """Wait until `persist` and `index` have handled all messages, and `dedupe` has decided all proposals.
 
     `last` has the log position of the last message of each user.
     """
@@ -146,7 +146,7 @@ class MeasuredContexts:
 
     Attributes:
         milliseconds: round trip of each request.
-        degraded: number of contexts that lack parts, because the parts did not answer in time.
+        degraded: number of contexts that lack parts, because a server did not answer in time.
     """
 
     milliseconds: list[float] = field(default_factory=list)
@@ -177,6 +177,8 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> M
         measured.milliseconds.append((time.perf_counter() - begun) * 1000)
         reply = ContextReplyV1.parse(message.data)
         if reply.error:
-            raise RuntimeError(f"context of {name_user(speaker)} has an error: {message.data.decode()}")
+            raise RuntimeError(
+                f"context of {name_user(speaker)} has an error: {message.data.decode()}; run the bench again"
+            )
         measured.degraded += bool(reply.degraded)
     return measured

@@ -148,7 +148,8 @@ async def _measure_requests(connection: Client, requests: Sequence[tuple[str, by
         taken.append((time.perf_counter() - begun) * 1000)
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
             raise RuntimeError(
-                f"the search {body.decode()} on {subject} failed or found nothing: {reply.data.decode()}"
+                f"the search {body.decode()} on {subject} failed or found nothing: {reply.data.decode()}; "
+                "run the bench again"
             )
     return compute_percentiles(taken)
 

@@ -13,7 +13,7 @@ def compute_percentiles(taken: Iterable[float]) -> tuple[float, float]:
 def compute_median_percentiles(
     rounds: Mapping[str, Sequence[tuple[float, float]]],
 ) -> dict[str, dict[str, float]]:
-    """Return `p50` and `p99` by name: the medians over all rounds of what `compute_percentiles` returned."""
+    """Return `p50` and `p99` by name: the medians over all rounds of the results of `compute_percentiles`."""
     return {
         name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
         for name, each in rounds.items()

@@ -39,7 +39,7 @@ class ReceivedRequest(NamedTuple):
 
 
 class LikedFact(NamedTuple):
-    """A fact in a text.
+    """A fact that the model finds in a text.
 
     Attributes:
         number: number of the line with the fact, else of the last numbered line before it; None if no line
@@ -86,7 +86,8 @@ def relate_nothing(pair: ShownPair) -> str:
 
 
 def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
-    """Return the text's facts as JSON, or a sentence about the text if the request does not ask for JSON.
+    """Return the model's answer: the facts of the text as JSON, or a sentence if the request asks for no
+    JSON.
 
     The JSON has the request's schema, or the schema of `extract` if the request asks for JSON without a
     schema.

@@ -65,7 +65,7 @@ def _create_message(state: ProviderState, request: HttpRequest) -> HttpResponse:
 
 def _read_body(request: HttpRequest) -> dict[str, Any]:
     if "anthropic-version" not in request.headers:
-        raise ValueError("anthropic-version: header is required")
+        raise ValueError("anthropic-version: header is required; send it with each request")
     return request.json()
 
 
@@ -76,9 +76,11 @@ def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
         ValueError, KeyError, TypeError: the API would not accept the body.
     """
     if unknown := body.keys() - _TAKEN:
-        raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
+        raise ValueError(f"{min(unknown)}: Extra inputs are not permitted; leave the field out")
     if _get_thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
-        raise ValueError(f'"thinking.type.{_get_thinking(body)}" is not supported for this model')
+        raise ValueError(
+            f'"thinking.type.{_get_thinking(body)}" is not supported for this model; leave it out'
+        )
     if body["max_tokens"] < 1 or body["messages"][-1]["role"] != "user":
         raise ValueError("max_tokens must be at least 1, and the last message must have the role user")
     form = body.get("output_config", {}).get("format")
@@ -128,7 +130,9 @@ def _check_schema(schema: object) -> None:
         if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
             raise ValueError("output_config.format.schema: 'additionalProperties' must be false")
         if unsupported := _UNSUPPORTED & schema.keys():
-            raise ValueError(f"output_config.format.schema: {min(unsupported)} is not supported")
+            raise ValueError(
+                f"output_config.format.schema: {min(unsupported)} is not supported; leave it out"
+            )
         for part in schema.values():
             _check_schema(part)
 
@@ -234,7 +238,7 @@ def _cancel_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
     if (batch := state.find_batch(request.names["id"], FORMAT)) is None:
         return _build_refusal(404, "no such batch")
     if batch.state != "running":
-        raise ValueError("a batch that has ended cannot be canceled")
+        raise ValueError("a batch that has ended cannot be cancelled; create another batch")
     state.cancel_batch(batch)
     return HttpResponse(_show_batch(state, batch, request))
 

@@ -1,4 +1,4 @@
-"""Google's wire format, the Gemini Developer API: answers, cached contents, files, and batches of them."""
+"""Google's wire format, the Gemini Developer API: answers, batches of answers, cached contents and files."""
 
 import json
 import re

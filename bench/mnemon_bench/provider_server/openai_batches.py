@@ -64,7 +64,7 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
     if body["endpoint"] != COMPLETIONS or body["completion_window"] != "24h":
         raise ValueError(f"endpoint must be {COMPLETIONS}, and completion_window 24h")
     if any(len(key) > 64 or len(value) > 512 for key, value in metadata.items()):
-        raise ValueError("metadata: a key has more than 64 characters, or a value more than 512")
+        raise ValueError("metadata: a key may have at most 64 characters, and a value at most 512")
     refused: dict[str, UnsupportedParameter] = {}
     lines = []
     for line in state.files[body["input_file_id"]].splitlines():
@@ -79,7 +79,7 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
             question = ReceivedRequest(wanted["model"], "", line_id)
         lines.append(BatchLine(line_id, question))
     if len({line.line_id for line in lines}) < len(lines):
-        raise ValueError("custom_id: two lines have the same custom_id")
+        raise ValueError("custom_id: two lines have the same custom_id; give each line its own")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
     return HttpResponse(_show_batch(state, state.create_batch(FORMAT, lines, given)))
 

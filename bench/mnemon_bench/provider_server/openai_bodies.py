@@ -16,7 +16,7 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 
 
 class UnsupportedParameter(ValueError):
-    """The server does not support a parameter, or its value."""
+    """A request has a parameter, or a value of a parameter, that the server does not support."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -24,18 +24,21 @@ class UnsupportedParameter(ValueError):
 
 
 def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
-    """Return the request in a body.
+    """Parse the JSON body of a request for a chat completion.
 
     Raises:
-        UnsupportedParameter: the server does not accept a parameter or its value.
-        ValueError, KeyError, TypeError: the body is not a request.
+        UnsupportedParameter: `state` refuses a parameter of the body, or its value.
+        ValueError, KeyError, TypeError: the body is not a request for a chat completion.
     """
-    if untaken := state.untaken & body.keys():
-        raise UnsupportedParameter(min(untaken), f"Unsupported parameter: {min(untaken)}")
+    if unsupported := state.unsupported & body.keys():
+        name = min(unsupported)
+        raise UnsupportedParameter(name, f"Unsupported parameter: {name}; leave it out")
     format_ = body.get("response_format", {"type": "text"})
     kind = format_["type"]
     if kind != "text" and kind not in state.formats:
-        raise UnsupportedParameter("response_format", f"'response_format' of type {kind} is not supported")
+        raise UnsupportedParameter(
+            "response_format", f"'response_format' of type {kind} is not supported; leave it out"
+        )
     said = "".join(message["content"] for message in body["messages"])
     if kind == "json_object" and "JSON" not in said:
         raise UnsupportedParameter("messages", "'messages' must contain the word 'JSON'")
@@ -49,7 +52,7 @@ def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequ
 
 
 def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
-    """Return the body of OpenAI's response with an answer, without streaming."""
+    """Return the JSON body of a chat completion, for a request without streaming."""
     tokens = answered.tokens
     return {
         "id": f"chatcmpl-{uuid4().hex}",
@@ -75,7 +78,7 @@ def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> di
 
 
 def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """Return a completion as server-sent events: a chunk for each word, and the first and last chunks."""
+    """Return a chat completion as server-sent events, with one chunk for each word of the answer."""
     whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [

@@ -16,7 +16,14 @@ CACHED_FROM = 1024
 
 
 class CountedTokens(NamedTuple):
-    """Tokens of one request; `input` includes those `cached` and those `written` to the cache."""
+    """Numbers of tokens of one request or of many.
+
+    Attributes:
+        input: tokens of the requests, including `cached` and `written`.
+        cached: input tokens that were read from the provider's cache.
+        written: input tokens that were written to the provider's cache.
+        output: tokens of the answers.
+    """
 
     input: int = 0
     cached: int = 0
@@ -25,7 +32,7 @@ class CountedTokens(NamedTuple):
 
 
 class GeneratedAnswer(NamedTuple):
-    """Answer of the model to a request; `is_cut`: whether the text ends in the middle."""
+    """Answer of the model to a request; `is_cut` tells whether the text was cut off before its end."""
 
     text: str
     tokens: CountedTokens
@@ -49,7 +56,7 @@ class BatchLine(NamedTuple):
 
 @dataclass
 class ProviderBatch:
-    """A batch, as a client created it.
+    """A batch of requests that a client has created.
 
     Attributes:
         format: the wire format of the request that created the batch.
@@ -73,7 +80,7 @@ class ProviderBatch:
 
 @dataclass
 class ProviderState:
-    """All state of the server. Many threads may call its methods.
+    """State of the server. Several threads may call its methods at the same time.
 
     Attributes:
         key: the correct key; None accepts any.
@@ -81,7 +88,7 @@ class ProviderState:
         polls: number of polls that find a batch running; the next poll ends the batch.
         has_batches: if false, the paths of batches do not exist, as with Ollama.
         formats: formats of answers that a request may ask for.
-        untaken: parameters that OpenAI's wire format refuses.
+        unsupported: parameters that OpenAI's wire format refuses.
         longest: maximum length of a text that the model accepts, in characters; None: no limit.
         answering: function of the model, which returns the text of an answer.
         requests: method and path of each request with the correct key, in the order of arrival.
@@ -98,7 +105,7 @@ class ProviderState:
     polls: int = 2
     has_batches: bool = True
     formats: frozenset[str] = frozenset({"json_schema", "json_object"})
-    untaken: frozenset[str] = frozenset()
+    unsupported: frozenset[str] = frozenset()
     longest: int | None = None
     answering: Callable[[ReceivedRequest], str] = write_answer
     faults: ProviderFaults = field(default_factory=ProviderFaults)
@@ -142,7 +149,9 @@ class ProviderState:
             ValueError: the text is longer than `longest`.
         """
         if self._is_too_long(question):
-            raise ValueError(f"the text is too long: it has more than {self.longest} characters")
+            raise ValueError(
+                f"the text is too long: it has more than {self.longest} characters; send a shorter text"
+            )
         with self.lock:
             self.in_flight.append(question)
             self.most_in_flight = max(self.most_in_flight, len(self.in_flight))

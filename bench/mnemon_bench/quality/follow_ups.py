@@ -65,7 +65,8 @@ def measure_recall(search: InProcessSearch, asked: Iterable[FollowUp]) -> dict[s
 def main() -> None:
     """Print recall with and without preceding messages."""
     parser = argparse.ArgumentParser(
-        description="Measure the recall of follow-up questions without and with the messages before them."
+        description="Measure the recall of a search for follow-up questions: for each question alone, and "
+        "for the question with the messages before it."
     )
     parser.add_argument(
         "data",

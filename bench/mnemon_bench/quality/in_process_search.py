@@ -38,7 +38,7 @@ DEPTHS: Final = (5, 10)
 
 
 class FoundMessages(NamedTuple):
-    """The arguments of the ranking of messages for one query, except for the intent and the statistics.
+    """Messages found for one query, as `score_messages` takes them besides the intent and the statistics.
 
     Attributes:
         candidates: the candidates to rank, by event id.
@@ -99,9 +99,9 @@ class Conversation:
             place = place_of[event_id]
             around.messages[self.messages[place].seq] = self.messages[place]
             if rank < anchors:
-                stretch = self.messages[max(0, place - AROUND) : place + AROUND + 1]
-                around.messages.update((each.seq, each) for each in stretch)
-                around.following.update((one.seq, other.seq) for one, other in pairwise(stretch))
+                nearby = self.messages[max(0, place - AROUND) : place + AROUND + 1]
+                around.messages.update((each.seq, each) for each in nearby)
+                around.following.update((one.seq, other.seq) for one, other in pairwise(nearby))
         return around
 
     def _list_best(self, scores: NDArray[np.float64], limit: int) -> list[PointHit]:

@@ -65,7 +65,7 @@ class LabelledCandidates(NamedTuple):
 
     @property
     def conversation(self) -> tuple[str, str]:
-        """Data set and user, which together name a conversation: two sets may use the same name of a user."""
+        """Data set and user of the conversation; a user of the same name may exist in several data sets."""
         return self.data_set, self.user
 
 

@@ -261,7 +261,9 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
         )
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
-            raise RuntimeError(f"search for {question.text!r} failed: {answer.data.decode()}")
+            raise RuntimeError(
+                f"search for {question.text!r} failed: {answer.data.decode()}; run the bench again"
+            )
         return [parse_turn_id(hit.id) for hit in reply.hits]
 
     return search

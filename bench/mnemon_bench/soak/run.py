@@ -42,7 +42,9 @@ async def run(
     rate: float = RATE,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Run the load against the consumers in two processes, as `mnemon up` has them.
+    """Run a mixed load against a stack, take samples, and return the trend of each series.
+
+    The consumers run in two processes, as `mnemon up` has them.
 
     A local server takes the place of a provider of language models, so that the run has windows, batches and
     calls of models.

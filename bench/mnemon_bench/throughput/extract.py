@@ -47,7 +47,7 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure each model, interleaved with a bare loop that sends the same number of windows to the model.
+    """Measure mnemon with each model, interleaved with a bare loop that sends the same number of windows.
 
     `users` is the number of users in each measurement; each has a conversation as long as a window.
 

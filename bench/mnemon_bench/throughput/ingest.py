@@ -27,7 +27,7 @@ async def run(
     large: int = 100_000,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure persist and the bare loop, interleaved.
+    """Measure the rate and the memory of `persist`, interleaved with the bare loop.
 
     `messages` is the number of messages in the log when the rates are measured, `large` the number when the
     memory is measured.

@@ -31,7 +31,7 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure the replay and the bare loop, interleaved.
+    """Measure the replay of `mnemon rebuild`, interleaved with the bare loop, and verify a rebuild.
 
     `events` is the number of generated events in the log; they belong to a thousand users.
 

@@ -55,8 +55,9 @@ async def run(
         `messages_per_second`: from the first publish until all messages are indexed and the last is found.
         `targets`: the limit of this rate. `ratios`: `searchable_to_bare` is the rate over that of a loop that
         embeds and upserts the same texts. `searchable_per_second` and `bare_per_second`: both rates in each
-        round. `peak_resident_bytes`: of the process with `index`, by number of messages. `bytes_per_message`:
-        growth of this memory, which includes the vectors of the embedded engine, for each message.
+        round. `peak_resident_bytes`: peak memory of the process that runs `index`, by number of messages.
+        `bytes_per_message`: growth of this memory, which includes the vectors of the embedded engine, for
+        each message.
 
     Raises:
         RuntimeError: a search fails, or does not find a message by its unique word.
@@ -145,7 +146,8 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
     for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
         if not await _is_found(connection, number):
             raise RuntimeError(
-                f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}"
+                f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}; "
+                "run the bench again"
             )
 
 
@@ -156,7 +158,9 @@ async def _is_found(connection: Client, number: int) -> bool:
     )
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
-        raise RuntimeError(f"search for {_make_word(number)!r} failed: {answer.data.decode()}")
+        raise RuntimeError(
+            f"search for {_make_word(number)!r} failed: {answer.data.decode()}; run the bench again"
+        )
     return any(_make_word(number) in hit.text for hit in reply.hits)
 
 

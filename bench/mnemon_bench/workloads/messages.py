@@ -50,6 +50,6 @@ async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
     if info.state.last_seq < messages:
         raise RuntimeError(
             f"the log has {info.state.last_seq} of {messages} messages; the last answer of the server is "
-            f"{last.decode()}"
+            f"{last.decode()}; run the bench again"
         )
     return info.state.last_seq

@@ -156,7 +156,7 @@ REFUSED_TEXT = {
 SAID = "code invalid_prompt, param messages: Invalid content: ..."
 
 ONLINE = [
-    Misbehaviour("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Misbehaviour("400 for a parameter", setting(unsupported=frozenset({"max_tokens"}))),
     Misbehaviour("400 for the schema", setting(formats=frozenset())),
     Misbehaviour(
         "400 for the text", failing(3, status=400, body=REFUSED_TEXT), End("refused", f"(HTTP 400): {SAID}")
@@ -189,7 +189,7 @@ ONLINE = [
 ]
 
 BATCHED = [
-    Misbehaviour("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Misbehaviour("400 for a parameter", setting(unsupported=frozenset({"max_tokens"}))),
     Misbehaviour(
         "400 that names a parameter in words", refusing_lines(400, message="Unsupported: 'max_tokens'")
     ),

@@ -110,7 +110,7 @@ class TestOpenAI(BatchesSuite):
     async def test_token_limit_uses_the_parameter_name_of_the_server(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.untaken = frozenset({"max_tokens"})
+        server.state.unsupported = frozenset({"max_tokens"})
         for _ in range(2):
             await model.complete(asking("I like tea"))
         assert [question.most_tokens for question in server.state.questions] == [2000, 2000]
@@ -337,14 +337,16 @@ async def test_cache_key_is_sent_to_openai_only(
     model: str, most_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProviderServer() as server:
-        server.state.untaken = frozenset({"prompt_cache_key", "max_tokens"})
+        server.state.unsupported = frozenset({"prompt_cache_key", "max_tokens"})
         monkeypatch.setattr(openai, "OPENAI", server.openai_url)
         async with open_openai(model, Deployment(model_api_key=KEY)) as asked:
             await asked.complete(asking("I like tea"))
         assert len(server.state.requests) == 2  # with the key of the cache, and without
         assert server.state.questions[0].most_tokens == most_tokens
 
-        server.state.untaken = frozenset({"prompt_cache_key", "max_completion_tokens", "reasoning_effort"})
+        server.state.unsupported = frozenset(
+            {"prompt_cache_key", "max_completion_tokens", "reasoning_effort"}
+        )
         server.state.requests.clear()
         own = server.openai_url.replace("127.0.0.1", "localhost")
         async with open_openai(model, Deployment(model_url=own)) as asked:
