@@ -34,9 +34,13 @@ _PROBLEMS: Final = (400, 401, 403, 404, 408, 409, 413, 422, 429, 501, 502, 503)
 def create_application(
     connection: Client, keys: ApiKeys, deployment: Deployment, origins: tuple[str, ...] = ()
 ) -> FastAPI:
-    """Return the application.
+    """Return the application of the gateway.
 
-    The caller closes the connection. Scripts of web pages at `origins` may use the gateway (CORS).
+    Args:
+        connection: connection to NATS, which the caller closes.
+        keys: the API keys that the gateway accepts.
+        deployment: the configuration, with the providers of language models.
+        origins: origins of web pages whose scripts may use the gateway (CORS).
     """
     callers, memory = Callers(keys), MemoryAccess(connection)
     endpoint = McpEndpoint(callers, memory)
@@ -67,9 +71,10 @@ def create_application(
 
 
 def build_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
-    """Return the application with its routes, but without connection, `/mcp`, key check and limits.
+    """Return an application with the routes and their error handlers only.
 
-    The OpenAPI document is made from this application.
+    The OpenAPI document is generated from this application. `create_application` adds the connection to NATS,
+    `/mcp`, the check of keys and the limits of request bodies.
     """
     application: FastAPI = FastAPIOffline(
         lifespan=lifespan,

@@ -54,7 +54,8 @@ class Caller(NamedTuple):
                 raise Problem(
                     HTTPStatus.FORBIDDEN,
                     "forbidden",
-                    f"the key lacks the scope `{scope}`; create a key that has it: `mnemon auth key create`",
+                    f"the key lacks the scope `{scope}`; use a key that `mnemon auth key create` made with "
+                    f"--scope {scope}",
                 )
 
     def require_permission(self, scope: Scope, user: str | None = None) -> None:

@@ -33,10 +33,10 @@ class GatewayAddress(NamedTuple):
 async def serve_gateway(
     data: Path, deployment: Deployment, operator: Deployment, port: int | None
 ) -> AsyncIterator[GatewayAddress]:
-    """Serve the gateway of a folder, on this machine only, for the duration of the block.
+    """Serve the gateway of the stack in a folder, on this machine only, for the duration of the block.
 
     Args:
-        data: the folder.
+        data: the data folder of the stack.
         deployment: the servers, with the login of the gateway.
         operator: the servers, with the login of an operator, which creates the first key.
         port: the port; None means the former port if that is free, else the usual port, else any free port.
@@ -56,7 +56,7 @@ async def serve_gateway(
 
 
 def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
-    """Return the listening socket of the gateway of a folder.
+    """Return the listening socket of the gateway of the stack in the folder `data`.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

@@ -49,7 +49,10 @@ class McpEndpoint:
         caller: Caller = context.request.scope[CALLER]
         user = caller.user or read_user_header(context)
         if "read" not in caller.scopes:
-            raise NoUser("the key lacks the scope `read`; create a key that has it: `mnemon auth key create`")
+            raise NoUser(
+                "the key lacks the scope `read`; use a key that `mnemon auth key create` made with --scope "
+                "read"
+            )
         return McpTarget(self._memory.get_client(caller.tenant), user, "write" in caller.scopes)
 
 

@@ -56,7 +56,7 @@ def _parse_json(body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise PydanticCustomError("json_invalid", "is not JSON") from error
+        raise PydanticCustomError("json_invalid", "is not JSON; send JSON") from error
 
 
 def _encode_json(value: object) -> bytes:

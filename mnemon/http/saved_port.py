@@ -30,7 +30,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
         try:
             return _save_port(path, open_listening_socket(_HOST, port))
         except OSError as error:
-            raise PortTaken(f"port {port} cannot be opened: {error.strerror}") from error
+            raise PortTaken(f"port {port} cannot be opened: {error.strerror}; choose another port") from error
     with suppress(OSError, ValueError):
         return open_listening_socket(_HOST, int(path.read_text("ascii")))
     with suppress(OSError):

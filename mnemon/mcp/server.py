@@ -176,7 +176,8 @@ class _MemoryHandlers:
         memory, user, may_change = target
         if MCP_TOOLS[tool].changes and not may_change:
             raise NoUser(
-                "the key lacks the scope `write`; create a key that has it: `mnemon auth key create`"
+                "the key lacks the scope `write`; use a key that `mnemon auth key create` made with --scope "
+                "write"
             )
         changed = self._changed.get((memory, user))
         if tool == CONTEXT.name:

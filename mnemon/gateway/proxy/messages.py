@@ -22,7 +22,7 @@ Speaker = Literal["user", "assistant", "tool"]
 
 
 class CalledTool(NamedTuple):
-    """A call of a tool by the assistant; the arguments are the text that the model wrote."""
+    """A call of a tool by the assistant; `arguments` is the text that the model wrote."""
 
     id: str
     name: str
@@ -134,9 +134,13 @@ def require_text(messages: Iterable[ChatMessage]) -> None:
         texts = [message.text, *(call.name for call in message.tool_calls)]
         optional = [message.name, message.tool_call_id, *(call.id for call in message.tool_calls)]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("the text of a message, or the name of a called tool, is not a string")
+            raise TypeError(
+                "the text of a message, or the name of a called tool, is not a string; send a string"
+            )
         if not all(text is None or isinstance(text, str) for text in optional):
-            raise TypeError("the name of a message, or the id of a call, is not a string")
+            raise TypeError(
+                "the name of a message, or the id of a call, is not a string; send a string or null"
+            )
 
 
 def _parse_arguments(written: Any) -> Any:

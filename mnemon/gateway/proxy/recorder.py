@@ -58,7 +58,7 @@ class ConversationRecorder:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """At the end of the block, wait up to `STOP_SECONDS` until the tasks have published all messages."""
+        """Run until the end of the block; then wait up to `STOP_SECONDS` for messages to be published."""
         try:
             yield
         finally:

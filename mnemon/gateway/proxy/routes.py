@@ -78,7 +78,7 @@ class Proxy:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """At the end of the block, wait until the recorder has stopped, then close the connections."""
+        """Run until the end of the block; then wait for the recorder, and close the connections."""
         async with self.client, self.recorder.run():
             yield
 

@@ -47,7 +47,7 @@ class Upstream(NamedTuple):
 
 
 class Upstreams(NamedTuple):
-    """The providers of a deployment."""
+    """The providers to which the proxy of a deployment passes requests."""
 
     openai: Upstream = Upstream(OPENAI_URL, None, "authorization", "Bearer ")
     anthropic: Upstream = Upstream(ANTHROPIC_URL, None, "x-api-key")

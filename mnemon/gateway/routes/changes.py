@@ -38,7 +38,7 @@ class ChangeV1(Contract):
 
 
 def create_change_routes() -> APIRouter:
-    """Return the route."""
+    """Return the route `GET /v1/changes`."""
     router = APIRouter(tags=["changes"])
     router.add_api_route(
         "/v1/changes",

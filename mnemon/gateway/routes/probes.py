@@ -8,7 +8,7 @@ from mnemon.gateway.problems import Problem
 
 
 def create_probe_routes() -> APIRouter:
-    """Return the routes; they need no key."""
+    """Return the routes `GET /healthz` and `GET /readyz`, which need no key."""
     router = APIRouter(tags=["health"])
     for name, answer in (("healthz", _answer_alive), ("readyz", _answer_ready)):
         router.add_api_route(
