@@ -15,7 +15,7 @@ from mnemon_infra.database.projections.rows import build_row
 
 @dataclass(frozen=True, slots=True)
 class RedriveAssessment:
-    """Whether the redrive of a letter can succeed, now or later, with the reason.
+    """Assessment of the redrive of a dead letter: whether the redrive can succeed, and the reason.
 
     Attributes:
         redrive: `now`; `after a fix` of the cause; or `never`.
@@ -26,9 +26,9 @@ class RedriveAssessment:
 
 
 def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
-    """Decide whether the redrive of a letter can succeed.
+    """Decide whether the redrive of a dead letter can succeed.
 
-    The original is None if the log does not have the event.
+    `original` is the event that the letter is about; None if the log does not have the event.
     """
     match letter.kind:
         case "answer" if letter.is_given_up:

@@ -159,7 +159,7 @@ def parse_field(line: str) -> tuple[str, Any] | None:
     except ValueError:
         return name, value
     except RecursionError as error:
-        raise WrongMark("line", "has JSON that is nested too deeply") from error
+        raise WrongMark("line", "has JSON that is nested too deeply; use fewer levels") from error
 
 
 def _is_read_as_text(value: str) -> bool:
@@ -192,7 +192,7 @@ def _parse_tier(written: str) -> Tier:
     for tier in TIERS:
         if written.lower() == tier:
             return tier
-    raise WrongMark("t", f"{written!r} is not one of {', '.join(TIERS)}")
+    raise WrongMark("t", f"must be one of {', '.join(TIERS)}, not {written!r}")
 
 
 def _parse_importance(written: str) -> int:
@@ -203,7 +203,7 @@ def _parse_importance(written: str) -> int:
         with suppress(ValueError):  # Python converts 4,300 digits at most
             if 1 <= (number := int(written)) <= 10:
                 return number
-    raise WrongMark("imp", f"{written!r} is not high, normal, low, or a whole number from 1 to 10")
+    raise WrongMark("imp", f"must be high, normal, low, or a whole number from 1 to 10, not {written!r}")
 
 
 def _parse_date(mark: str, written: str) -> datetime:
@@ -212,5 +212,5 @@ def _parse_date(mark: str, written: str) -> datetime:
             return datetime.combine(date.fromisoformat(written), datetime.min.time(), UTC)
         at = datetime.fromisoformat(written)
     except ValueError as error:
-        raise WrongMark(mark, f"{written!r} is not a date such as 2026-12-31") from error
+        raise WrongMark(mark, f"must be a date such as 2026-12-31, not {written!r}") from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -24,7 +24,7 @@ def audit(
             min=1,
             metavar="N",
             help="Compare the content of about one in N users only. The existence of rows is checked "
-            "for all users.",
+            "for all users. With 1, the content of all users is compared.",
         ),
     ] = 1,
     data: DataOption = None,
@@ -81,7 +81,7 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
                     pages,
                 )
     except NotProvisioned as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Show the cause and the next step: mnemon status")
+        refuse(ExitCode.UNAVAILABLE, str(error))
 
 
 def _audit_to_json(audit: "Audit") -> dict[str, Any]:

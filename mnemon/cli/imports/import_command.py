@@ -345,7 +345,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
     except NotProjected as error:
         refuse(
             ExitCode.UNAVAILABLE,
-            f"{error}; no file is changed",
+            f"no file is changed: {error}",
             "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
@@ -386,7 +386,7 @@ def postgres(
         str | None,
         typer.Option(
             help="Import all records as this user. Default: the users that the tables name; in the layout "
-            "`chat-logs`, the session is the user of a row that names none."
+            "`chat-logs`, the session is the user of a row that names no user."
         ),
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables in the database.")] = "public",

@@ -55,7 +55,7 @@ class LogAudit:
         self._faults = faults
 
     async def audit_page(self, page: Sequence[Delivery]) -> None:
-        """Compare the events of a page with their rows; count the outcomes and record the faults."""
+        """Compare each event of a page with the row that it must have; count outcomes and record faults."""
         self.outcomes.events += len(page)
         rows: list[Row] = []
         for delivery in page:

@@ -103,7 +103,9 @@ async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
-        raise NotProvisioned("the stream LOG, or its durable `persist`, does not exist") from error
+        raise NotProvisioned(
+            "the stream LOG, or its durable `persist`, does not exist; `mnemon status` shows the next step"
+        ) from error
 
 
 async def _record_stray_rows(

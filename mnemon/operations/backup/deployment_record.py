@@ -75,7 +75,7 @@ async def read_deployment_record(connection: Client, logins: str | None, positio
 
 
 def find_event_id(record: LogRecord) -> str:
-    """Return the event id of a user's event."""
+    """Return the event id of a user's event, from its header, its body or its position."""
     origin = find_origin(record.subject)
     assert origin is not None
     try:

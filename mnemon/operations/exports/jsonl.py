@@ -49,7 +49,7 @@ def format_header() -> str:
 
 
 async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user."""
+    """Yield the lines of a user's memory: an event on each line, in the order that the module describes."""
     writing = _LineWriter(owner)
     async with aclosing(_generate_items(memory)) as said:
         async for each in said:

@@ -43,7 +43,10 @@ class _UserMemory:
 
 
 async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user, without expired facts; no line if no fact, field or task is left."""
+    """Yield the lines of a Markdown file with a user's facts, profile fields and tasks.
+
+    Expired facts are left out. If the user has no fact, field or task, there are no lines.
+    """
     known = _UserMemory()
     async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:

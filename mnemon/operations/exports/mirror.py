@@ -76,7 +76,7 @@ class MirrorCounts:
 
 
 class Mirror:
-    """Keeps a folder of Markdown files equal to the memory of a scope."""
+    """Keeps a folder of Markdown files equal to the memory of the users in a scope."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ async def wait_until_projected(connection: Client) -> int:
     if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
         raise NotProjected(
             f"the rows are still {end - position.value:,} positions behind the log after"
-            f" {PROJECTION_TIMEOUT:.0f} s"
+            f" {PROJECTION_TIMEOUT:.0f} s; wait until `persist` has caught up"
         )
     return end
 

@@ -41,7 +41,7 @@ class Lag(BaseModel):
     redelivered: int
     """Messages in work that were delivered more than once."""
     readers: int
-    """Number of open requests for messages at the server."""
+    """Number of pull requests that wait at the server, from processes that run the consumer."""
     is_read: bool = True
     """True unless messages are pending and no process requested or received one between the two samples of
     `mnemon status`."""

@@ -42,7 +42,7 @@ class WindowsState(_FrozenModelState):
 
 
 class BatchesState(_FrozenModelState):
-    """Unfinished batches in one state, with the age of the oldest."""
+    """Unfinished batches in one state: their number, their lines, and the age of the oldest in seconds."""
 
     state: str
     batches: int

@@ -96,11 +96,14 @@ class BrokerState(_FrozenState):
     drift: dict[str, str] = {}
     """Differences from the configuration that `mnemon provision` would create."""
     events_per_second: dict[str, float] = {}
-    """Current rate of chat events, by tenant."""
+    """Current rate of chat events, in events per second, by tenant."""
     events_meant: dict[str, float] = {}
-    """The setting `rates.events_per_second` of each tenant that exceeds it."""
+    """The setting `rates.events_per_second` of each tenant whose bots exceed it, in events per second."""
     late_events: dict[str, int] = {}
-    """Number of late events that were not forwarded, by tenant that has moved to another deployment."""
+    """Number of late events that are not forwarded, by tenant.
+
+    A late event is one that this deployment has received since its tenant moved to another deployment.
+    """
 
 
 class DatabaseState(_FrozenState):
@@ -137,7 +140,10 @@ class FolderState(_FrozenState):
 
 
 class ConsumerFault(_FrozenState):
-    """A fault of a durable, with the next step. `Health.problems` has the same in one sentence."""
+    """A fault of a durable, with the next step.
+
+    `Health.problems` has the problem and the next step as one sentence.
+    """
 
     consumer: str
     fault: FaultKind

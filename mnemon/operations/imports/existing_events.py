@@ -55,7 +55,7 @@ class ExistingEvents:
 
 
 async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
-    """Load the events that the log has of a user."""
+    """Read the log, and return the events of a user in it."""
     found = ExistingEvents()
     for pattern in build_user_filters(*owner):
         async for logged in stream_events(connection, pattern):

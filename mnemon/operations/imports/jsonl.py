@@ -92,7 +92,7 @@ class JsonLinesReader:
             conversation = _get_id(record, "conversation", None)
         body = record.get("body")
         if not isinstance(body, dict):
-            raise _InvalidLine("body", "is missing or not a JSON object")
+            raise _InvalidLine("body", "must be a JSON object")
         contract = REGISTRY[name]
         address = Address(contract.space, *owner, conversation, name, version)
         try:
@@ -144,9 +144,9 @@ def _parse_object(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise _InvalidLine("line", f"is not JSON: {error}") from error
+        raise _InvalidLine("line", f"must be JSON: {error}") from error
     if not isinstance(record, dict):
-        raise _InvalidLine("line", "is not a JSON object")
+        raise _InvalidLine("line", "must be a JSON object")
     return record
 
 
@@ -195,7 +195,7 @@ def _parse_event_name(event: object) -> tuple[str, int]:
 def _get_id(record: dict[str, Any], field: str, instead: str | None) -> str:
     given = record.get(field, instead)
     if not isinstance(given, str):
-        raise _InvalidLine(field, "is missing or not a string")
+        raise _InvalidLine(field, "must be a string")
     try:
         encode_token(given)
     except InvalidId as error:

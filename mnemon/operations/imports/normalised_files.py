@@ -37,7 +37,10 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
         await AppliedPosition("dedupe").wait_for(connection.jetstream(), proposed, DECISION_TIMEOUT)
         < proposed
     ):
-        raise NotProjected(f"dedupe did not decide on all imported facts within {DECISION_TIMEOUT:.0f} s")
+        raise NotProjected(
+            f"dedupe did not decide on all imported facts within {DECISION_TIMEOUT:.0f} s; wait until "
+            "`dedupe` has caught up"
+        )
     position = await wait_until_projected(connection)
     for path, owner in files.items():
         part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))

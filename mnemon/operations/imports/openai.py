@@ -115,7 +115,7 @@ def _find_current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str
 def _get_node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
     node = mapping[key]
     if not isinstance(node, dict):
-        raise ValueError(f"the entry {key!r} of `mapping` is not a JSON object")
+        raise ValueError(f"the entry {key!r} must be a JSON object")
     return node
 
 

@@ -104,7 +104,10 @@ class RowReader:
         )
 
     def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
-        """Yield question and answer of a row, unless empty; yield refusals of what cannot be imported."""
+        """Yield the question and the answer of a row as messages, each unless it is empty.
+
+        For an invalid message, yield its refusal.
+        """
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session
@@ -125,7 +128,10 @@ class RowReader:
                 )
 
     def read_session_memory(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
-        """Yield key facts and summaries as proposals of facts; yield refusals of what cannot be imported."""
+        """Yield the key facts and the summaries of a session as proposed facts.
+
+        For an invalid one, yield its refusal.
+        """
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
         memory = row.memory

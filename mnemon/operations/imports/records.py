@@ -59,7 +59,7 @@ class ImportDoubt(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """A chat whose assistant was named; an earlier import may have had another assistant.
+    """A chat whose assistant the operator has named; an earlier import may have had another assistant.
 
     The reader yields this record before the messages of the chat.
 
@@ -131,7 +131,7 @@ def parse_unix_time(seconds: object) -> datetime | None:
     try:
         return datetime.fromtimestamp(float(str(seconds)), UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{seconds!r} is not a time in seconds since 1970") from error
+        raise ValueError(f"must be a time in seconds since 1970, not {seconds!r}") from error
 
 
 def set_zone(written: datetime, zone: tzinfo) -> datetime:

@@ -223,10 +223,10 @@ class TelegramReader:
         try:
             return set_zone(datetime.fromisoformat(str(message["date"])), self.zone)
         except KeyError as error:
-            raise ValueError("date: is missing") from error
+            raise ValueError("date: must be a time such as 2026-03-01T10:00:00") from error
         except ValueError as error:
             raise ValueError(
-                f"date: {message['date']!r} is not a time such as 2026-03-01T10:00:00"
+                f"date: must be a time such as 2026-03-01T10:00:00, not {message['date']!r}"
             ) from error
 
 
@@ -250,7 +250,7 @@ def _get_text(written: Any) -> str:
     parts = [part.get("text") if isinstance(part, dict) else part for part in written]
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
-        raise ValueError("text: has a part without a text")
+        raise ValueError("text: each part must have a text")
     return "".join(texts)
 
 

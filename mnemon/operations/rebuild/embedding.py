@@ -34,7 +34,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 async def is_embedder_running(place: Site) -> bool:
     """Return whether a process that embeds texts is running.
 
-    Such a process would put vectors of the former model beside those of a new one.
+    Such a process would write vectors of the former model among those of a new model.
     """
     if is_folder_open(place.deployment):
         return True

@@ -27,7 +27,7 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(place: Site) -> list[ListedGeneration]:
-    """Return the live generation, then the other generations, which rebuilds have made."""
+    """Return the live generation, then the generations that rebuilds have made."""
     applied = await place.load_applied_position()
     found = []
     for each in await place.list_generations():

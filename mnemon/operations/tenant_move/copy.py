@@ -154,7 +154,7 @@ class TenantCopy:
         return copied
 
     def is_from_target(self, event: SourceEvent) -> bool:
-        """Return whether an event came to the source's log as a copy from the target's."""
+        """Return whether an event of the source's log is a copy of an event from the target's log."""
         return has_prefix(event.message.headers, self._opposite_prefix)
 
     def is_copy(self, headers: dict[str, str] | None) -> bool:

@@ -72,7 +72,7 @@ class TenantSite:
     async def has_applied(self, position: int) -> bool:
         """Return whether `persist` has written the rows of all events up to a position.
 
-        Return False if the server does not answer in time, too.
+        Also return False if the server does not answer in time.
         """
         with suppress(nats.errors.TimeoutError):
             applied = await read_applied_position(self.connection.jetstream())

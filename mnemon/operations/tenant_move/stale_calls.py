@@ -1,4 +1,4 @@
-"""Removal of copies whose model calls retention has removed from the source."""
+"""Removal of copied model calls that retention has removed from the source."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing

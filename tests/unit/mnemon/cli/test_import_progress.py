@@ -36,7 +36,7 @@ def test_refused_records_are_shown_with_the_next_step(
     looked_at(tmp_path, "{")
     shown = capsys.readouterr().out.splitlines()
     assert shown[1] == "1 refused, for example"
-    assert shown[2].startswith("  line 1: line: is not JSON: ")
+    assert shown[2].startswith("  line 1: line: must be JSON: ")
     assert shown[3].startswith("Correct these and import again")
 
 
