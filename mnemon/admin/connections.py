@@ -45,7 +45,8 @@ class ServerConnections:
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:
             raise BrokerUnreachable(
-                "the NATS server does not answer; mnemon retries until the server answers"
+                "the NATS server does not answer, and mnemon tries to reconnect; start the server, then "
+                "reload the page"
             )
         return self._connection
 

@@ -18,7 +18,7 @@ from mnemon_infra.vectors.port import VectorsUnavailable
 
 _NOTES: Final = {
     "live": "It serves all readers and bots.",
-    "former": "It was live before the last swap, and is kept to return to.",
+    "former": "It was live before the last swap; `mnemon rebuild --back` makes it live again.",
     "as of": "Snapshot of log position {0}: bots and commands query it with `as_of`.",
     "next": "Complete, and not live yet.",
     "made": "A rebuild is filling it.",

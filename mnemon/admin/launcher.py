@@ -27,7 +27,13 @@ class PageAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """Options of the process: the servers, the folder, the token and the keys of login links."""
+    """Options of the process of the admin page.
+
+    Attributes:
+        data: the data folder of the stack.
+        token: the token of the login.
+        links: keys of links that log in once.
+    """
 
     deployment: Deployment
     data: Path
@@ -51,7 +57,9 @@ class LaunchOptions:
 async def serve_admin_page(
     data: Path, deployment: Deployment, port: int | None
 ) -> AsyncIterator[PageAddress]:
-    """Serve the page of a folder, on this machine only, for the duration of the block.
+    """Serve the admin page of the stack in the folder `data`, for the duration of the block.
+
+    The page listens on this machine only. If `port` is None, `open_page_socket` chooses the port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

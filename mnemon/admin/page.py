@@ -107,11 +107,14 @@ class PageSection:
         self.routes: list[Route] = []
 
     def get(self, path: str) -> Callable[[Handler], Handler]:
-        """Declare a page."""
+        """Return a decorator that makes a function the handler of the page at `path`."""
         return self._declare_route(path, "GET")
 
     def post(self, path: str) -> Callable[[Handler], Handler]:
-        """Declare the target of a form. The handler runs only if a page of the session sent the form."""
+        """Return a decorator that makes a function the handler of forms that are sent to `path`.
+
+        The handler runs only if a page of the same session sent the form.
+        """
         return self._declare_route(path, "POST")
 
     def _declare_route(self, path: str, method: str) -> Callable[[Handler], Handler]:

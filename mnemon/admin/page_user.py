@@ -21,7 +21,11 @@ TABS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageUser:
-    """A user of a tenant; the page waits until memory reflects `seq`, the log position of a change."""
+    """A user of a tenant, and the log position that a page about the user has to reflect.
+
+    Attributes:
+        seq: log position of a change of the memory; the page waits until replies include it. None: no wait.
+    """
 
     tenant: str
     user: str

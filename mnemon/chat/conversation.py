@@ -40,7 +40,7 @@ class SlashCommand(NamedTuple):
 
 
 class ChatConversation:
-    """One user's conversation.
+    """Conversation of one user with a model, line by line.
 
     Args:
         memory: client of the tenant that the user belongs to.

@@ -34,7 +34,7 @@ class ChatScreen:
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
     def show_spinner(self, activity: str) -> AbstractContextManager[object]:
-        """Show a spinner on a terminal until the end of the block."""
+        """Show a spinner with the text `activity` until the end of the block, if the output is a terminal."""
         return self._console.status(Text(activity, style="dim")) if self.is_terminal else nullcontext()
 
     def show_error(self, text: str) -> None:
@@ -50,7 +50,7 @@ class ChatScreen:
         self._console.print()
 
     def show_context(self, reply: ContextReplyV1) -> None:
-        """Show a context, with the tokens of its sections."""
+        """Show the messages of a context, then the tokens of each section and of the whole context."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
             self._console.print(Text(make_printable(message.content)), soft_wrap=True)
@@ -90,7 +90,7 @@ class ChatScreen:
         self.show_note(f"/forget 1 removes {candidates[0].id}; other numbers remove the others.")
 
     def show_search(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
-        """Show a query, its hits with the parts of their scores, and which of them are in the context."""
+        """Show a query and its hits with the parts of their scores; mark hits that are in the context."""
         self.show_note(f"Query: {query}")
         given = "\n".join(message.content for message in context.messages)
         table = _create_table("score", "", "found", "")

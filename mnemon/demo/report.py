@@ -85,7 +85,7 @@ class ProposedText:
                 return named | {"decision": "confirmed", "id": fact_id}
             case FactRejectedV1(reason=rule):
                 return named | {"decision": "rejected", "rule": rule}
-        raise TypeError(f"{self.event!r} is not an event with a decision on a proposal")
+        raise TypeError(f"{self.event!r} is not a decision on a proposal; use an event such as fact.saved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class DemoSearch:
 
 @dataclass(frozen=True, slots=True)
 class DemoFacts:
-    """Facts of the demo.
+    """Facts that the demo proposes, forgets, keeps and searches.
 
     Attributes:
         kept: the facts that are left, by user.

@@ -86,8 +86,7 @@ def relate_nothing(pair: ShownPair) -> str:
 
 
 def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
-    """Return the model's answer: the facts of the text as JSON, or a sentence if the request asks for no
-    JSON.
+    """Return the answer of the model: the facts of the text as JSON, or a sentence about the text.
 
     The JSON has the request's schema, or the schema of `extract` if the request asks for JSON without a
     schema.

@@ -45,7 +45,14 @@ class AxisLine(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A chart: names of the series, in the order of their numbers, and the sum of all values as `total`."""
+    """A chart with a bar for each day.
+
+    Attributes:
+        lines: lines of the value axis.
+        days: marks of the time axis.
+        series: names of the series; the place of a name is the number of its series.
+        total: sum of all values.
+    """
 
     bars: Sequence[Bar]
     lines: Sequence[AxisLine]

@@ -7,7 +7,7 @@ PartKind = Literal["bot", "stream", "process", "store"]
 
 
 class Box(NamedTuple):
-    """Position and size of a part."""
+    """Position and size of a part, in units of the view box of the diagram."""
 
     x: int
     y: int
@@ -44,7 +44,7 @@ class FlowLine(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A diagram, with the width and height of its view box."""
+    """A diagram; `width` and `height` are those of its view box."""
 
     width: int
     height: int
@@ -113,7 +113,10 @@ _TALL: Final = _Layout(
 
 
 def draw_pictures(labels: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
-    """Return the wide diagram and the tall diagram."""
+    """Return the diagram for wide screens and the diagram for narrow screens.
+
+    `labels` has the label of each part, by the name of the part.
+    """
     return _draw_picture(_WIDE, labels), _draw_picture(_TALL, labels)
 
 

@@ -59,7 +59,7 @@ class Traffic(NamedTuple):
 
 
 def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
-    """Return the traffic between consecutive samples."""
+    """Compute the rates of events and requests between consecutive samples, and the waiting messages."""
     between = list(pairwise(samples))
     answered = between[-1][1].requests.compute_increase(between[-1][0].requests)
     return Traffic(

@@ -32,7 +32,7 @@ class Fields(dict[str, str]):
         return fields
 
     def __missing__(self, name: str) -> str:
-        raise InvalidBody(name, "is missing")
+        raise InvalidBody(name, "is missing; reload the page and send the form again")
 
     def get_number(self, name: str) -> int | None:
         """Return the whole number in a field; None if the field is missing or empty.

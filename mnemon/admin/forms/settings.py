@@ -73,7 +73,10 @@ class SettingControl:
         return value if isinstance(value, str) else json.dumps(value)
 
     def read_value(self, form: Mapping[str, str]) -> Any:
-        """Return the submitted value; keep an invalid value as text, so that validation names the reason."""
+        """Return the submitted value of the setting.
+
+        An invalid value stays a text, so that a later validation names the reason.
+        """
         if self.kind == "prices":
             return _read_prices(self.name, form)
         typed = form.get(self.name, "")

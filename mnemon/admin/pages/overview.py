@@ -19,7 +19,7 @@ pages = PageSection("Overview", "/")
 
 
 class ConsumerRow(NamedTuple):
-    """A durable as the table shows it."""
+    """A durable as the table shows it; `does` is its purpose, `rate` the deliveries that end per second."""
 
     name: str
     does: str

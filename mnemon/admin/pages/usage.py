@@ -32,7 +32,7 @@ _PAGE_SIZE: Final = 50
 
 @pages.get("/usage")
 async def show_usage(visit: Visit) -> Response:
-    """Show cost and tokens of the last days."""
+    """Show cost and tokens of language models in the last 7, 30 or 90 days."""
     tenant = visit.query.get("tenant", "").strip() or None
     days = _select_option(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
     by = _select_option(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])

@@ -22,7 +22,7 @@ BAR_WIDTH: Final = 1000
 
 
 class BudgetBar(NamedTuple):
-    """A section in the bar of the budget, with its left edge and its width."""
+    """A section in the bar of the budget; `x` is its left edge, in units of `BAR_WIDTH` like `width`."""
 
     name: str
     section: ContextSection

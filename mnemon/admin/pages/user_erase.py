@@ -12,7 +12,7 @@ pages = PageSection("Users", "/users")
 
 @pages.get("/user/erase")
 async def show_erase(visit: Visit) -> Response:
-    """Show the counts of the user's memory, and the form of the erasure."""
+    """Show the size of the user's memory, and the form that erases the user."""
     return await _render_erase(visit, PageUser.from_fields(visit.query))
 
 
@@ -31,7 +31,10 @@ async def erase_user(visit: Visit) -> Response:
 
 @pages.post("/user/verify")
 async def verify_erasure(visit: Visit) -> Response:
-    """Show the counts of remaining items, and of matches in all stores if words are given."""
+    """Show the number of items that each store still has of the user.
+
+    If the form has words, also show how many texts of each store contain them.
+    """
     page_user = PageUser.from_fields(visit.form)
     memory = await page_user.connect_memory(visit)
     words = visit.form.get("text") or None

@@ -57,7 +57,7 @@ def format_usd(value: float | None) -> str:
 
 
 def format_tokens(count: float | None) -> str:
-    """Format a large count in short form: `1.5M`."""
+    """Format a number of tokens, with K for thousands and M for millions: `1.5M`."""
     if count is None:
         return "–"
     for unit, many in (("M", 1e6), ("K", 1e3)):

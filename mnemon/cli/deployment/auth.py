@@ -15,7 +15,10 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 if TYPE_CHECKING:
     from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
 
-app = typer.Typer(no_args_is_help=True, help="Manage logins to NATS, and keys for the gateway.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Create, limit, revoke and list logins to NATS; create, list and revoke API keys for the gateway.",
+)
 app.add_typer(api_keys.app, name="key")
 
 FolderOption = Annotated[

@@ -159,6 +159,6 @@ def _show_how_to_price(period: "Period", data: Path | None) -> None:
 
 
 def show_out_of_budget(tenant: str, usd: float, usd_per_day: float) -> None:
-    """Show what a tenant out of budget has spent today, and its daily budget, in US dollars."""
+    """Print the US dollars that a tenant out of budget has spent today, and its budget for a day."""
     spent = f"{usd:,.4f} US$ of {usd_per_day:,g} spent today"
     typer.secho(f"out of budget {tenant}: {spent}; background work waits until tomorrow (UTC)", fg="yellow")

@@ -203,7 +203,9 @@ def get(
 def update(
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
-    query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Words that clearly mean one fact, in place of ID. Default: none.")
+    ] = None,
     text: Annotated[
         str | None, typer.Option(help="New text of the fact, one sentence. Default: unchanged.")
     ] = None,
@@ -252,7 +254,9 @@ def update(
 def forget(
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
-    query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Words that clearly mean one fact, in place of ID. Default: none.")
+    ] = None,
 ) -> None:
     """Forget one fact, named by its id or by words that clearly mean one fact.
 
@@ -417,7 +421,7 @@ async def choose_candidate(candidates: "Sequence[FactCandidate]", message: str) 
 
 
 def show_candidates(candidates: "Sequence[FactCandidate]") -> None:
-    """Show the facts, best first."""
+    """Print each candidate with its score, its id and its text, best first."""
     for candidate in candidates:
         typer.echo(
             f"- [{candidate.score:.3f}] [{candidate.id}] {make_printable(' '.join(candidate.text.split()))}"

@@ -25,7 +25,7 @@ def profile(
         ),
     ] = None,
 ) -> None:
-    """Show the user's data, or set fields of it.
+    """Show the fields of a user's data, or set some of them.
 
     Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
     """

@@ -41,7 +41,11 @@ def rebuild(
         ),
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="With --verify: keep the rebuilt generation for the next rebuild.")
+        bool,
+        typer.Option(
+            "--keep",
+            help="With --verify: keep the rebuilt generation for the next rebuild. Default: drop it.",
+        ),
     ] = False,
     until: Annotated[
         str | None,
@@ -87,7 +91,10 @@ def rebuild(
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --reembed or --redecide: change without confirmation.")
+        bool,
+        typer.Option(
+            "--yes", help="With --reembed or --redecide: make the changes without asking for confirmation."
+        ),
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,

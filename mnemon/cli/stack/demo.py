@@ -34,7 +34,7 @@ def demo(
     databases are not touched. If MNEMON_QDRANT_URL names a Qdrant server, the vectors are in separate
     collections on that server, which are deleted at the end.
 
-    Exits with code 1 if not every event is accounted for, or if the demo was stopped.
+    Exits with code 1 if an event is not accounted for, or if the demo was stopped.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """

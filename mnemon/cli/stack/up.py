@@ -192,7 +192,7 @@ async def _run_stack(
         refuse(
             ExitCode.USAGE_ERROR,
             str(error),
-            "Choose another port with --admin-port PORT or --gateway-port PORT",
+            "Give the port with --admin-port PORT or --gateway-port PORT",
         )
     return ExitCode.DONE
 

@@ -15,7 +15,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value i
 
 
 class Figure(str):
-    """A formatted number."""
+    """A number that is already formatted as text; `show_table` aligns it to the right."""
 
     __slots__ = ()
 

@@ -16,7 +16,7 @@ class StopSignals:
     """Listens for signals inside its `with` block.
 
     The first signal ends `wait`, and the command stops in order; before `wait`, the signal cancels the start.
-    Each later signal cancels the step that the stop waits for.
+    While the command stops, each further signal cancels the step that runs.
     """
 
     def __init__(self) -> None:
