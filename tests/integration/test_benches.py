@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 FACTS = 2
 """New facts of each user; as many proposals repeat them."""
 
-SEARCHED = ((search.Memories(1, 400), search.Memories(1, 10_000)), (search.Memories(2, 10),))
+SEARCHED = ((search.MemorySize(1, 400), search.MemorySize(1, 10_000)), (search.MemorySize(2, 10),))
 
 Run = Callable[[Deployment], Awaitable[dict[str, Any]]]
 

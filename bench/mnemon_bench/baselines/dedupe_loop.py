@@ -1,4 +1,7 @@
-"""The bare loop that `bench dedupe` compares with: embed, search, upsert. No log, no locks, no rules."""
+"""Bare loop that `bench dedupe` compares with: embeds, searches and upserts each proposal.
+
+It has no log, no locks and no rules.
+"""
 
 import asyncio
 import json

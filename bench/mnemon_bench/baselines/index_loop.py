@@ -1,4 +1,4 @@
-"""The bare loop that `bench searchable` compares with: the same vectors into a separate engine.
+"""Bare loop that `bench searchable` compares with: writes the same vectors into a separate engine.
 
 It has no log and no database, and serves no requests.
 """

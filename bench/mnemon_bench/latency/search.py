@@ -24,7 +24,7 @@ from mnemon_infra.config import Deployment
 TARGETS = {"search_10000_to_400": 1.5}
 
 
-class Memories(NamedTuple):
+class MemorySize(NamedTuple):
     """Size of a tenant's memory; `each` is the number of facts of each user."""
 
     users: int
@@ -32,13 +32,13 @@ class Memories(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return a name: `10000` for one user with 10,000 facts, `1000x100` for 1,000 users with 100 each."""
+        """Name of the tenant: `10000` for one user with 10,000 facts, `1000x100` for 1,000 users."""
         return f"{self.each}" if self.users == 1 else f"{self.users}x{self.each}"
 
 
 STAGES = (
-    (Memories(1, 400), Memories(1, 1_000), Memories(1, 10_000)),
-    (Memories(1, 100_000), Memories(1_000, 100)),
+    (MemorySize(1, 400), MemorySize(1, 1_000), MemorySize(1, 10_000)),
+    (MemorySize(1, 100_000), MemorySize(1_000, 100)),
 )
 """Tenants by stage. A stage is measured before the next is loaded, so the first searches a small store."""
 
@@ -46,12 +46,12 @@ STAGES = (
 async def run(
     deployment: Deployment,
     *,
-    stages: Sequence[Sequence[Memories]] = STAGES,
+    stages: Sequence[Sequence[MemorySize]] = STAGES,
     rounds: int = 5,
     requests: int = 200,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Load and measure the stages one after the other, with one caller.
+    """Load facts in stages, and measure searches after each stage, with one caller.
 
     A stage is a group of tenants with memories of different sizes. Within a stage, the measurements of its
     tenants and of the echo are interleaved. Each request has a random query.
@@ -94,7 +94,7 @@ async def run(
     }
 
 
-async def _load_facts(connection: Client, memories: Memories) -> float:
+async def _load_facts(connection: Client, memories: MemorySize) -> float:
     """Load facts, and return the seconds until they can be found."""
     begun = time.perf_counter()
     last_seq = (await append_events(connection, list(_make_facts(memories))))[-1].seq
@@ -102,7 +102,7 @@ async def _load_facts(connection: Client, memories: Memories) -> float:
     return time.perf_counter() - begun
 
 
-def _make_facts(memories: Memories) -> Iterator[LogEvent]:
+def _make_facts(memories: MemorySize) -> Iterator[LogEvent]:
     for user in range(memories.users):
         subject = build_memory_subject(memories.name, f"u{user}", "fact.saved")
         for number in range(memories.each):
@@ -115,7 +115,7 @@ def _make_facts(memories: Memories) -> Iterator[LogEvent]:
 
 
 async def _measure_rounds(
-    connection: Client, stage: Sequence[Memories], rounds: int, requests: int
+    connection: Client, stage: Sequence[MemorySize], rounds: int, requests: int
 ) -> dict[str, dict[str, float]]:
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *(m.name for m in stage))}
     for number in range(rounds):
@@ -126,7 +126,7 @@ async def _measure_rounds(
     return compute_median_percentiles(measured)
 
 
-def _make_requests(memories: Memories, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+def _make_requests(memories: MemorySize, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
     for _ in range(requests):
         user, number = chance.randrange(memories.users), chance.randrange(memories.each)
         query = make_question(user * memories.each + number)

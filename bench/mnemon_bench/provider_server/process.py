@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def run_provider(*options: str) -> AsyncIterator[str]:
-    """Serve for the duration of the block; yield the server's address, without a path.
+    """Run the provider server for the duration of the block; yield its address, without a path.
 
     Args:
         options: options of `python -m mnemon_bench.provider_server`.

@@ -207,7 +207,7 @@ class ProviderState:
                 self._end_batch(batch, "cancelled")
 
     def list_results(self, batch: ProviderBatch) -> Sequence[AnsweredLine]:
-        """Return the lines with an answer, except those with the damage `left out`.
+        """Return the lines of a batch that have an answer, except those with the damage `left out`.
 
         Every call returns the same lines.
         """

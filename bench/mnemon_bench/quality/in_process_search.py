@@ -204,7 +204,7 @@ def read_messages(events: Iterable[ChatEvent]) -> Iterator[VisibleMessage]:
 
 
 def average_recall(answers: Collection[tuple[frozenset[str], Sequence[str]]]) -> dict[str, float]:
-    """Return the mean recall at each depth.
+    """Return the mean recall of several questions at each depth in `DEPTHS`, such as `recall@5`.
 
     Args:
         answers: for each question, the ids of the turns that answer it, and the ids of the turns found, best
