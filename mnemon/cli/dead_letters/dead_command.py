@@ -90,7 +90,7 @@ def list_(
     *,
     filters: LetterOptions,
     limit: Annotated[
-        int, typer.Option(min=1, help="Show at most this many dead letters, the newest ones.")
+        int, typer.Option(min=1, help="Maximum number of dead letters to show: the newest.")
     ] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,

@@ -101,7 +101,7 @@ def read(
 
 @expand_options
 def search(
-    query: Annotated[str, typer.Argument(help="Query, in any language.")],
+    query: Annotated[str, typer.Argument(help="Text to search for, in any language.")],
     request: MemoryRequest,
     scope: Annotated[
         list[str] | None,

@@ -54,10 +54,10 @@ ExpiresOption = Annotated[
     datetime | None,
     typer.Option(
         "--expires",
-        help="Time from which the fact is not shown, in UTC, such as 2026-12-31 or 2026-12-31T18:00:00. "
-        "Default: for a new fact in the tier working, the end that its text names, else the setting "
-        "`limits.working_days`; for other new facts, never; for a change, unchanged unless a new text or "
-        "tier changes the time.",
+        help="Time from which the fact is no longer shown, in UTC, such as 2026-12-31 or "
+        "2026-12-31T18:00:00. Default: for a new fact in the tier working, the end that its text names, else "
+        "the setting `limits.working_days`; for other new facts, never; for a change, unchanged unless a new "
+        "text or tier changes the time.",
     ),
 ]
 KindOption = Annotated[

@@ -135,10 +135,11 @@ _KINDS: Mapping[str, str] = {
 
 
 class ExclusiveSite(NamedTuple):
-    """The servers, locked against other rebuilds.
+    """The servers of a deployment, with the lock that excludes other rebuilds.
 
     Attributes:
         is_running: whether the servers ran before this command.
+        has_completed_swap: whether this command has completed an interrupted swap.
     """
 
     place: "Site"
@@ -213,7 +214,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
-    """Swap back to the former generation.
+    """Make the former generation live again, with all later events.
 
     Raises:
         RebuildBlocked: another process rebuilds, there is no former generation, its schema has another
@@ -314,7 +315,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
 
 
 async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
-    """List the generations."""
+    """List all generations, with their kinds, positions and sizes."""
     from mnemon.operations.rebuild.listing import list_generations
     from mnemon.operations.rebuild.live_vectors import count_points
     from mnemon_infra.rebuild.generations import open_site

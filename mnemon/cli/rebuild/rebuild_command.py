@@ -19,7 +19,7 @@ _REDECIDE = "--redecide"
 
 
 class RebuildCommand(TyperCommand):
-    """A command whose option `--redecide` may have no value, which typer does not offer."""
+    """Command whose option `--redecide` also works without a value; Typer has no such options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert the value `current` after a `--redecide` without a value, then parse the arguments."""

@@ -66,7 +66,7 @@ async def redecide(
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
-                with show_progress(description="users") as update:
+                with show_progress(description="redeciding users") as update:
                     outcome = await redeciding.preview_corrections(
                         lambda done, total: update(completed=done, total=total)
                     )
@@ -93,7 +93,7 @@ async def redecide(
 
 async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
     try:
-        with show_progress(description="users") as update:
+        with show_progress(description="redeciding users") as update:
             return await redeciding.make_corrections(lambda done, total: update(completed=done, total=total))
     except asyncio.CancelledError:
         typer.echo(

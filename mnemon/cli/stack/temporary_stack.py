@@ -18,7 +18,7 @@ StartedDataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help=f"Folder of a stack; if it does not run, it is started, and stopped when the command ends. "
+        help="Folder of a stack. If the stack does not run, the command starts it, and stops it at the end. "
         f"Default: the server in MNEMON_NATS_URL, otherwise {DEFAULT_DATA}.",
     ),
 ]

@@ -29,9 +29,11 @@ QUESTION = "Where is the spare key?"
 
 
 def try_(
-    user: Annotated[str, typer.Argument(metavar="USER", help="User of the trial.")] = "test-user",
+    user: Annotated[
+        str, typer.Argument(metavar="USER", help="User in whose memory the trial saves the fact.")
+    ] = "test-user",
     tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "try",
-    text: Annotated[str, typer.Option(help="Fact to save.")] = TEXT,
+    text: Annotated[str, typer.Option(help="Text of the fact to save.")] = TEXT,
     query: Annotated[
         str | None,
         typer.Option(
