@@ -41,7 +41,7 @@ class StatusSample(NamedTuple):
 
     @property
     def dead_letters(self) -> int:
-        """Number of dead letters."""
+        """Number of messages in the stream `DEAD`; 0 if the stream is missing."""
         return self.streams[DEAD].messages if DEAD in self.streams else 0
 
 

@@ -75,10 +75,10 @@ async def show_letters(visit: Visit) -> Response:
 
 @pages.get("/dead/{id}")
 async def show_letter(visit: Visit) -> Response:
-    """Show a dead letter with all details."""
+    """Show the reason, the next step, the origin, the headers and the body of a dead letter."""
     id_ = parse_whole_number(visit.request.path_params["id"])
     if id_ is None:
-        raise InvalidBody("id", "is not the id of a dead letter, such as 17")
+        raise InvalidBody("id", "must be the id of a dead letter, such as 17")
     connection = await visit.connections.get_broker()
     found = await read_letter(connection, id_)
     if found is None:
@@ -100,7 +100,7 @@ async def show_letter(visit: Visit) -> Response:
 
 @pages.post("/dead/redrive")
 async def redrive_letters(visit: Visit) -> Response:
-    """Redrive the selected dead letters."""
+    """Redrive the selected dead letters, and show how many were redriven."""
     chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
@@ -164,7 +164,7 @@ def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:
     try:
         at = datetime.fromisoformat(since).replace(tzinfo=UTC) if since else None
     except ValueError as error:
-        raise InvalidBody("since", "is not a date or time such as 2026-11-21") from error
+        raise InvalidBody("since", "must be a date or time such as 2026-11-21") from error
     given = {name: filters[name] or None for name in _FILTERS[:-1]}
     return LetterFilter(**given, since=at)
 

@@ -35,7 +35,7 @@ async def show_overview(visit: Visit) -> Response:
 
 @pages.get("/overview/live")
 async def show_live_figures(visit: Visit) -> Response:
-    """Render the fragment with live figures."""
+    """Render the fragment with rates, waiting messages and the state of each consumer."""
     return visit.render("overview/live.html", **await _collect_values(visit))
 
 

@@ -36,7 +36,7 @@ async def show_rebuilds(visit: Visit) -> Response:
 
 @pages.get("/rebuilds/live")
 async def show_progress(visit: Visit) -> Response:
-    """Render the fragment that changes during a rebuild."""
+    """Render the fragment with all generations and the progress of a rebuild."""
     from mnemon.admin.generations import load_generation_rows
 
     generations, is_busy = await load_generation_rows(visit.connections)

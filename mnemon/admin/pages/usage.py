@@ -105,4 +105,4 @@ def _parse_time(written: str) -> datetime:
     try:
         return datetime.fromisoformat(written).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidBody("before", "is not a time such as 2026-11-21T10:00:00Z") from error
+        raise InvalidBody("before", "must be a time such as 2026-11-21T10:00:00Z") from error
