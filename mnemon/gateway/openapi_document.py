@@ -11,6 +11,6 @@ DOCUMENT: Final = Path(__file__).with_name("openapi.json")
 
 @cache
 def read_document() -> dict[str, Any]:
-    """Return the content of the file, which the gateway serves."""
+    """Return the OpenAPI document from the file `DOCUMENT`; the gateway serves it."""
     document: dict[str, Any] = json.loads(DOCUMENT.read_bytes())
     return document

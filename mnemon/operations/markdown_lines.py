@@ -54,7 +54,7 @@ class MarkdownLine(NamedTuple):
 
 
 def format_fact(fact_id: str, fact: Fact) -> str:
-    """Return a fact as a line."""
+    """Return a fact as a line of Markdown, which `parse_fact` reads."""
     text = " ".join(fact.text.split())
     return format_fact_line(
         StoredFact(id=fact_id, **fact.model_copy(update={"text": _escape_text(text)}).model_dump())
@@ -62,7 +62,7 @@ def format_fact(fact_id: str, fact: Fact) -> str:
 
 
 def format_field(name: str, value: Any) -> str:
-    """Return a profile field as a line.
+    """Return a profile field as a line of Markdown, which `parse_field` reads.
 
     Name and value are each written as they are if they are printable and `parse_field` reads them back
     unchanged, else as JSON.
@@ -74,7 +74,7 @@ def format_field(name: str, value: Any) -> str:
 
 
 def format_task(task_id: str, text: str, due_at: datetime | None, *, done: bool) -> str:
-    """Return a task as a line."""
+    """Return a task as a line of Markdown, which `parse_task` reads."""
     due = f"[due:{_format_moment(due_at)}] " if due_at is not None else ""
     return f"- [{'x' if done else ' '}] [id:{task_id}] {due}{_escape_text(' '.join(text.split()))}"
 

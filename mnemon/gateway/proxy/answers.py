@@ -32,7 +32,7 @@ class AnswerBuilder(Protocol):
     """Builder of an answer from the events of a stream."""
 
     def add(self, event: dict[str, Any]) -> None:
-        """Add the data of an event."""
+        """Add the data of the next event of the stream."""
 
     def build_answer(self) -> Answer:
         """Return the answer. Its message is None unless the model finished the message."""

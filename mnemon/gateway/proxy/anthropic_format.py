@@ -14,7 +14,7 @@ Block = Mapping[str, Any]
 
 
 class AnthropicFormat:
-    """Wire format of Anthropic's messages."""
+    """Reads requests and answers of Anthropic's messages, and adds a context to a request."""
 
     provider = "anthropic"
 

@@ -52,7 +52,7 @@ class OpenAIFormat:
         return {**body, "messages": messages}
 
     def parse_answer(self, body: Mapping[str, Any]) -> Answer:
-        """Return the answer of a completion."""
+        """Return the answer in a response that is not streamed."""
         choices = body["choices"]
         message = (
             _parse_message({**choices[0]["message"], "role": "assistant"}) if len(choices) == 1 else None

@@ -44,7 +44,7 @@ class AnswerReader:
         self._is_readable = response.status_code == HTTPStatus.OK and encoding == "identity"
 
     def feed(self, data: bytes) -> None:
-        """Add bytes of the response."""
+        """Add the next bytes of the response."""
         self._size += len(data)
         self._is_readable = self._is_readable and self._size <= MAX_ANSWER
         if not self._is_readable:

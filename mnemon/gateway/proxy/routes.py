@@ -46,7 +46,7 @@ _KEY_HEADER: Final = "mnemon-key"
 
 
 class ClientKeys(NamedTuple):
-    """Keys of a request.
+    """Keys in the headers of a request to the proxy.
 
     Attributes:
         key: the key of mnemon; None if the request has none.

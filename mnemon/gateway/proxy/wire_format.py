@@ -11,7 +11,7 @@ RequestBody = dict[str, Any]
 
 
 class WireFormat(Protocol):
-    """A wire format.
+    """Wire format of a provider: reads requests and answers, and adds a context to a request.
 
     Attributes:
         provider: name of the provider in `mnemon usage`.

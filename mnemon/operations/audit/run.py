@@ -43,7 +43,7 @@ async def run_audit(
     progress: AuditProgress,
     pages: PointPages | None = None,
 ) -> Audit:
-    """Account for every event that `persist` has handled by now.
+    """Check that every event that `persist` has handled has a row, a dead letter or a reason to have neither.
 
     The content of the users in `sample` is compared; the existence of rows is checked for all users. Without
     `pages`, points are not compared.

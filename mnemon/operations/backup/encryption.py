@@ -28,7 +28,7 @@ class BackupCipher(Protocol):
 
 
 class NoCipher:
-    """Leaves files as they are."""
+    """Cipher of a backup without encryption: leaves files as they are."""
 
     name: str | None = None
     suffix = ""

@@ -64,10 +64,12 @@ _PROJECTION_WAIT: Final = 30.0
 
 @dataclass(slots=True)
 class MirrorCounts:
-    """Counts of a mirror.
+    """Progress of a mirror.
 
     Attributes:
         position: log position up to which the folder has all changes.
+        written: number of files that were written.
+        removed: number of files that were removed.
     """
 
     position: int = 0

@@ -75,7 +75,7 @@ class ConsumerSample(NamedTuple):
 
 
 async def sample_consumers(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
-    """Take a sample of the durables of these streams."""
+    """Read the state of the durables whose stream is in `streams`."""
     infos = {
         info.name: info
         for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
@@ -101,7 +101,7 @@ def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
 
 
 async def measure_lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
-    """Return the lag of each durable of these streams.
+    """Return the lag of each durable whose stream is in `streams`.
 
     If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, for at most `UNREAD_SECONDS`
     seconds. Stop earlier when `is_read` holds for each durable and each applied position with waiting

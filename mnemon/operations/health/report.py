@@ -94,7 +94,7 @@ class BrokerState(_FrozenState):
     oldest_dead_letter: datetime | None = None
     """Time at which the oldest dead letter was stored; None if there are no dead letters."""
     drift: dict[str, str] = {}
-    """Differences from the configuration that `mnemon provision` would create."""
+    """Parts of the server that `mnemon provision` would change, each with the difference."""
     events_per_second: dict[str, float] = {}
     """Current rate of chat events, in events per second, by tenant."""
     events_meant: dict[str, float] = {}

@@ -23,7 +23,7 @@ MAX_FIRST: Final = 20
 
 
 class UserCorrection(NamedTuple):
-    """The correction of a fact, and its owner."""
+    """The correction of a fact, and the owner of the fact."""
 
     owner: Owner
     change: Correction
@@ -78,7 +78,7 @@ class Redecision:
         return await self._redecide_all(self._deciding.find_corrections, progress)
 
     async def make_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
-        """Make the corrections.
+        """Correct the facts of all users; return the corrections.
 
         After an interruption some users are done; another call completes the remaining users.
 

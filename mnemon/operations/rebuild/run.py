@@ -10,7 +10,7 @@ from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up_with
 
 
 class RebuildResult(NamedTuple):
-    """The new live generation.
+    """Result of a rebuild: the generation that is live now.
 
     Attributes:
         former: schema of the generation that was live before.

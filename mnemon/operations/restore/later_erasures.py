@@ -61,7 +61,7 @@ class LaterErasures:
         return any(_removes(each, delivery) for each in scopes)
 
     def build_messages(self, position: int) -> list[ExactMessage]:
-        """Return the events of the erasures for the end of a restored log.
+        """Return the events of the erasures, to append to a restored log.
 
         Args:
             position: last position of the backup. The events do not name later positions as derived or

@@ -1,4 +1,4 @@
-"""Logins of a restored deployment. It requires a login if the deployment of the backup did."""
+"""Logins of a restored deployment, which requires a login if the deployment of the backup did."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -48,7 +48,7 @@ class RestoreDiffers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup whose manifest and record of the deployment are read."""
+    """A backup to restore, with its manifest and its record of the deployment."""
 
     repository: BackupRepository
     manifest: Manifest
