@@ -15,15 +15,15 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
-AT_ONCE = 500
+BATCH = 500
 
 
 async def measure_indexing(deployment: Deployment, numbers: range) -> None:
     """Embed and upsert the messages with these `numbers`, then print the seconds that this took, as JSON."""
     async with open_index(deployment, Embedding()) as vector_index:
         begun = time.perf_counter()
-        for start in range(numbers.start, numbers.stop, AT_ONCE):
-            batch = range(start, min(start + AT_ONCE, numbers.stop))
+        for start in range(numbers.start, numbers.stop, BATCH):
+            batch = range(start, min(start + BATCH, numbers.stop))
             said = [_make_item(number) for number in batch]
             await vector_index.vectors.upsert(Collection.MESSAGES, await build_points(vector_index, said))
         print(json.dumps({"seconds": time.perf_counter() - begun}))

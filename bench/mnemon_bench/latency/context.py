@@ -45,7 +45,7 @@ SUMMARIES = 3
 UNCOVERED = SettingsV1().compaction.after_messages
 """Number of newest messages of a long conversation that no summary covers."""
 
-TRIES = 5
+MAX_ATTEMPTS = 5
 """Maximum number of requests for one context."""
 
 
@@ -169,10 +169,10 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     context waits for it. `length` is the number of messages of the conversation.
 
     Raises:
-        RuntimeError: the last context has an error, or all `TRIES` contexts lack parts.
+        RuntimeError: the last context has an error, or all `MAX_ATTEMPTS` contexts lack parts.
     """
     subject = build_ask_subject(TENANT, _name_user(length), "context")
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         begun = time.perf_counter()
         message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)
         milliseconds = (time.perf_counter() - begun) * 1000

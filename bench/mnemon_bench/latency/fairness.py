@@ -30,11 +30,11 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 
 QUIET, FLOOD = 1, 2
-SAID_BEFORE = 100
+EARLIER_MESSAGES = 100
 CALLERS = 64
 """Number of callers that each request context after context of the flooding user; admission allows fewer."""
 
-REFUSED = 0.01
+RETRY_SECONDS = 0.01
 """Seconds after which a caller of the flooding user repeats a request that was refused."""
 
 TARGETS = {
@@ -76,7 +76,8 @@ async def run(
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write_settings(connection, off)
         await wait_for_projections(
-            connection, await publish_events(connection, generate_conversations([QUIET, FLOOD], SAID_BEFORE))
+            connection,
+            await publish_events(connection, generate_conversations([QUIET, FLOOD], EARLIER_MESSAGES)),
         )
         await measure_contexts(connection, QUIET, requests // 3)
         await _wait_for_decisions(connection, QUIET, await _propose_facts(connection, QUIET, 1))
@@ -89,7 +90,9 @@ async def run(
         reading = await measure_contexts(connection, QUIET, requests)
         report(f"while a document is read: {reading.compute_percentiles()} ms")
         await wait_for_projections(connection, {name_user(FLOOD): document})
-        last = await publish_events(connection, generate_conversations([FLOOD], messages, first=SAID_BEFORE))
+        last = await publish_events(
+            connection, generate_conversations([FLOOD], messages, first=EARLIER_MESSAGES)
+        )
         flood = await _propose_facts(connection, FLOOD, proposals)
         async with _flood_requests(connection):
             quiet = await _propose_facts(connection, QUIET, 1, first=2)
@@ -193,7 +196,7 @@ async def _flood_requests(connection: Client) -> AsyncIterator[None]:
         while True:
             reply = ContextReplyV1.parse((await connection.request(subject, body, timeout=60)).data)
             if reply.error:
-                await asyncio.sleep(REFUSED)
+                await asyncio.sleep(RETRY_SECONDS)
 
     callers = [asyncio.create_task(ask(caller)) for caller in range(CALLERS)]
     try:

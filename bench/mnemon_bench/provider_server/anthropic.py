@@ -30,9 +30,9 @@ THOUGHTS = 3000
 FORBIDDEN = "a weapon"
 """Words in a request whose answer has the stop reason `refusal`."""
 
-PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
+PAGE, MAX_PAGE, MAX_LINES = 20, 1000, 100_000
 
-_TAKEN = {"model", "max_tokens", "system", "messages", "output_config", "thinking"}
+_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking"}
 _UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
 _LINE_ID = re.compile("[a-zA-Z0-9_-]{1,64}")
 _ERRORS = {
@@ -75,7 +75,7 @@ def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
     Raises:
         ValueError, KeyError, TypeError: the API would not accept the body.
     """
-    if unknown := body.keys() - _TAKEN:
+    if unknown := body.keys() - _FIELDS:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted; leave the field out")
     if _get_thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
         raise ValueError(
@@ -196,7 +196,7 @@ def _show_model(state: ProviderState, request: HttpRequest) -> HttpResponse:
 def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
     requests = _read_body(request)["requests"]
     ids = Counter(each["custom_id"] for each in requests)
-    if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
+    if not 0 < len(requests) <= MAX_LINES or len(ids) < len(requests):
         raise ValueError("requests: must contain 1 to 100,000 requests with different custom_ids")
     if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
         raise ValueError("custom_id: must be 1 to 64 letters, digits, - or _")
@@ -212,8 +212,8 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> HttpResponse:
     ids = [batch.id for batch in batches]
     start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
     limit = int(request.query.get("limit", PAGE))
-    if not 0 < limit <= LARGEST_PAGE:
-        raise ValueError(f"limit: must be 1 to {LARGEST_PAGE}")
+    if not 0 < limit <= MAX_PAGE:
+        raise ValueError(f"limit: must be 1 to {MAX_PAGE}")
     page = batches[start : start + limit]
     for batch in page:
         state.poll_batch(batch)

@@ -31,7 +31,7 @@ STATUSES = {
     503: "UNAVAILABLE",
 }
 
-SMALLEST_CACHED = 1024
+MIN_CACHED_CHARACTERS = 1024
 """Minimum length of the instructions in a cached content, in characters."""
 
 
@@ -106,10 +106,11 @@ def _build_response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
 def _create_cache(state: ProviderState, request: HttpRequest) -> HttpResponse:
     body = request.json()
     size = len(_join_text(body["systemInstruction"]))
-    if size < SMALLEST_CACHED:
+    if size < MIN_CACHED_CHARACTERS:
         return build_refusal(
             400,
-            f"Cached content is too small. total_token_count={size}, min_total_token_count={SMALLEST_CACHED}",
+            f"Cached content is too small. total_token_count={size}, "
+            f"min_total_token_count={MIN_CACHED_CHARACTERS}",
         )
     return _keep_cache(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import Damage, ProviderFaults, order_items
 
-CACHED_FROM = 1024
+MIN_CACHED_CHARACTERS = 1024
 """Minimum length of a request's beginning that is cached, in characters."""
 
 
@@ -247,7 +247,7 @@ class ProviderState:
     def _count_tokens(self, question: ReceivedRequest, text: str) -> CountedTokens:
         """Return the tokens of a request and its answer, one per word."""
         cached = written = 0
-        if len(question.beginning) >= CACHED_FROM:
+        if len(question.beginning) >= MIN_CACHED_CHARACTERS:
             beginning = (question.model, question.beginning)
             words = len(question.beginning.split())
             cached, written = (words, 0) if beginning in self._beginnings else (0, words)

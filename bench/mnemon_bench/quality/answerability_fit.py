@@ -71,7 +71,7 @@ Adversarial questions are rarer than other questions without an answer, and hard
 STEPS: Final = 60
 """Number of steps of Newton's method; the loss is convex, and ten steps usually suffice."""
 
-LEASTS: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
+MIN_PROBABILITIES: Final = (0.25, 0.3, 0.35, 0.4, 0.5)
 """Minimum probabilities of an answer for which the figures are printed."""
 
 
@@ -254,7 +254,7 @@ def main() -> None:
         "cross-validated": cross_validate(questions),
     }
     for title, judged in figures.items():
-        for least in LEASTS:
+        for least in MIN_PROBABILITIES:
             for line in summarise_data_sets(judged, least):
                 sys.stdout.write(f"{title:16} {least:.2f}  {line}\n")
     sys.stdout.write("\n".join([*_list_weights(weights), ""]))

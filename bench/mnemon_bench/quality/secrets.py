@@ -15,7 +15,7 @@ from mnemon_contracts.settings.groups import Policy
 LIST: Final = Path(__file__).with_name("secrets.jsonl")
 """The labelled sentences that mnemon ships."""
 
-LEAST: Final = 0.95
+MIN_RATIO: Final = 0.95
 
 
 class LabelledSentence(BaseModel):
@@ -81,7 +81,7 @@ def run(
     checked = list(zip(sentences, answers, strict=True))
     return {
         "ratios": ratios,
-        "targets": {"at_least": dict.fromkeys(ratios, LEAST)},
+        "targets": {"at_least": dict.fromkeys(ratios, MIN_RATIO)},
         "languages": languages,
         "missed": [one.text for one, what in checked if one.label == "secret" and what is None],
         "refused": {one.text: what for one, what in checked if one.label == "harmless" and what is not None},

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 WARM_UP: Final = 0.3
 """Share of a run, from its start, that no trend uses, because pools and caches fill up first."""
 
-MOST_GROWTH: Final = 0.1
+MAX_GROWTH: Final = 0.1
 """Maximum growth of a series from the end of the warm-up to the end of the run, as a share of its median."""
 
 ALLOWANCES: Final[Mapping[str, float]] = {
@@ -72,7 +72,7 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
         if after > at
     )
     level = median(value for _, value in points)
-    bound = max(MOST_GROWTH * abs(level), ALLOWANCES[name.partition(".")[0]])
+    bound = max(MAX_GROWTH * abs(level), ALLOWANCES[name.partition(".")[0]])
     return Trend(name, level, slope * (points[-1][0] - points[0][0]), bound)
 
 

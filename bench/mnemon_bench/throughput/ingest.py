@@ -14,8 +14,8 @@ from mnemon_infra.broker.provisioning.topology import build_consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES
 
-TARGET = 2.8
-FLAT = 1.2
+MIN_INGEST_RATIO = 2.8
+MAX_MEMORY_RATIO = 1.2
 """Maximum ratio of resident memory after `large` messages to resident memory after a tenth of them."""
 
 
@@ -54,7 +54,7 @@ async def run(
             "ingest": compute_median_ratio(mnemon, bare),
             "memory": whole / small,
         },
-        "targets": {"at_least": {"ingest": TARGET}, "at_most": {"memory": FLAT}},
+        "targets": {"at_least": {"ingest": MIN_INGEST_RATIO}, "at_most": {"memory": MAX_MEMORY_RATIO}},
         "messages": messages,
         "bare_per_second": [round(rate) for rate in bare],
         "persist_per_second": [round(rate) for rate in mnemon],

@@ -13,10 +13,10 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_generation
 
-TARGET = 0.6
-FLAT = 1.2
+MIN_REBUILD_RATIO = 0.6
+MAX_MEMORY_RATIO = 1.2
 """Maximum ratio of resident memory after all events to that after a tenth of them, for rows."""
-VECTORS_FLAT = 1.6
+MAX_VECTOR_MEMORY_RATIO = 1.6
 """Maximum ratio of anonymous memory after all events to that after a tenth of them, for rows and vectors.
 
 The embedded engine keeps about 0.33 kB in memory for each point that it has optimised and 1 kB for any other
@@ -72,8 +72,13 @@ async def run(
             "vector_memory": found["anonymous_bytes"] / small_verified["anonymous_bytes"],
         },
         "targets": {
-            "at_least": {"rebuild": TARGET},
-            "at_most": {"memory": FLAT, "vector_memory": VECTORS_FLAT, "differences": 0, "model_calls": 0},
+            "at_least": {"rebuild": MIN_REBUILD_RATIO},
+            "at_most": {
+                "memory": MAX_MEMORY_RATIO,
+                "vector_memory": MAX_VECTOR_MEMORY_RATIO,
+                "differences": 0,
+                "model_calls": 0,
+            },
         },
         "events": events,
         "differences": found["differences"],

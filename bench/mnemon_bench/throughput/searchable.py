@@ -26,10 +26,10 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 
 TENANT = "bench"
-TARGET = 2_000
+MIN_RATE = 2_000
 
 SAMPLE = 50
-MANY = 100
+HIT_LIMIT = 100
 """Limit of hits of a search; the benchmark checks that a message is found, not that it ranks first."""
 
 SEARCH_TIMEOUT = 60.0
@@ -82,7 +82,7 @@ async def run(
         "ratios": {
             "searchable_to_bare": compute_median_ratio(mnemon, bare),
         },
-        "targets": {"at_least": {"messages_per_second": TARGET}},
+        "targets": {"at_least": {"messages_per_second": MIN_RATE}},
         "messages_per_second": round(median(mnemon)),
         "searchable_per_second": [round(rate) for rate in mnemon],
         "bare_per_second": [round(rate) for rate in bare],
@@ -152,7 +152,7 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
 
 
 async def _is_found(connection: Client, number: int) -> bool:
-    request = json.dumps({"query": _make_word(number), "scope": ["messages"], "limit": MANY}).encode()
+    request = json.dumps({"query": _make_word(number), "scope": ["messages"], "limit": HIT_LIMIT}).encode()
     answer = await connection.request(
         build_ask_subject(TENANT, name_user(number), "search"), request, timeout=30
     )

@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from mnemon_bench.workers.processes import FAR
+from mnemon_bench.workers.processes import PAUSE_END
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect_deployment
@@ -23,7 +23,7 @@ async def measure_draining(deployment: Deployment, consumer: str, last_seq: int,
     connection = await connect_deployment(deployment, name="bench")
     stream_context = connection.jetstream()
     # Paused until the workers run, so that only the work is measured.
-    await stream_context.pause_consumer(LOG, consumer, pause_until=FAR)
+    await stream_context.pause_consumer(LOG, consumer, pause_until=PAUSE_END)
     async with run_consumers([consumer] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer(LOG, consumer)

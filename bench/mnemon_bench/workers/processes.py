@@ -17,7 +17,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.vectors.engines import reset_vectors
 
-FAR = "2099-01-01T00:00:00Z"
+PAUSE_END = "2099-01-01T00:00:00Z"
 """Time until which the server pauses a consumer; the benchmark resumes the consumer much earlier."""
 
 

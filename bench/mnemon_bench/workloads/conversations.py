@@ -18,7 +18,7 @@ from mnemon_producers.publisher import Events, Published
 
 TENANT = "bench"
 
-TELLING = 10
+FACT_INTERVAL = 10
 """Distance, in messages, between two messages with a fact that the provider server's model finds."""
 
 
@@ -30,7 +30,7 @@ def make_message(speaker: int, number: int) -> MessageV1:
     """Return a message of a user's conversation, of about 100 characters."""
     about = speaker * 1000 + number * 2
     text = f"{make_fact(about)}. {make_question(about + 1)}"
-    if number % TELLING == 0:
+    if number % FACT_INTERVAL == 0:
         text += f" I like tea number {speaker}-{number}"
     return MessageV1(role="assistant" if number % 2 else "user", content=text)
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.measures.cpu_usage import count_busy_cores
 from mnemon_bench.provider_server.process import run_provider
-from mnemon_bench.workers.processes import FAR, spawn_consumers
+from mnemon_bench.workers.processes import PAUSE_END, spawn_consumers
 from mnemon_bench.workloads.conversations import make_message, name_user, publish_events
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
@@ -25,13 +25,13 @@ MODEL = "bench-model"
 SECONDS = 0.3
 """Seconds that the model takes to answer."""
 
-WARMING = 32
+WARM_UP_CONVERSATIONS = 32
 """Number of conversations handled before the measurement, as the first request loads a provider's package."""
 
-LIMIT = 600.0
+DRAIN_TIMEOUT = 600.0
 """Maximum seconds until all conversations of a measurement are handled."""
 
-REST = 86_400
+IDLE_SECONDS = 86_400
 """Setting `extraction.idle_seconds`: long enough that no conversation becomes idle during the benchmark."""
 
 CONSUMERS = {
@@ -44,7 +44,7 @@ CONSUMERS = {
     ),
     "extract": (
         Compaction(enabled=False),
-        Extraction(provider="openai", model=MODEL, mode="online", idle_seconds=REST),
+        Extraction(provider="openai", model=MODEL, mode="online", idle_seconds=IDLE_SECONDS),
         "work.extract.*.*",
         "window.answered",
         Extraction().after_messages,
@@ -73,7 +73,7 @@ async def prepare_conversations(
 
     async def add_conversations(number: int) -> None:
         """Pause the consumer, and publish conversations until a number of them wait for it."""
-        await stream_context.pause_consumer(WORK, name, pause_until=FAR)
+        await stream_context.pause_consumer(WORK, name, pause_until=PAUSE_END)
         await publish_events(
             connection, _generate_conversations([next(speakers) for _ in range(number)], length)
         )
@@ -84,8 +84,8 @@ async def prepare_conversations(
         """Resume the consumer, and return the seconds until a number of conversations is handled.
 
         Raises:
-            RuntimeError: the consumer handled more than `number` conversations, or fewer within `LIMIT`
-                seconds.
+            RuntimeError: the consumer handled more than `number` conversations, or fewer within
+                `DRAIN_TIMEOUT` seconds.
         """
         done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
@@ -93,7 +93,7 @@ async def prepare_conversations(
         handled = 0
         # A postponed trigger waits on a schedule, and is not among the messages that wait for the consumer.
         with suppress(TimeoutError):
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(DRAIN_TIMEOUT):
                 while await _count_unhandled_triggers(connection, name) or handled < number:
                     await asyncio.sleep(0.01)
                     handled = await _count_events(connection, ends_with) - done
@@ -114,8 +114,8 @@ async def prepare_conversations(
                 working = [
                     await ends.enter_async_context(spawn_consumers([name], asking)) for _ in range(processes)
                 ]
-                await add_conversations(WARMING)
-                await wait_until_empty(WARMING)
+                await add_conversations(WARM_UP_CONVERSATIONS)
+                await wait_until_empty(WARM_UP_CONVERSATIONS)
                 await add_conversations(conversations)
                 with count_busy_cores(working) as cores:
                     seconds = await wait_until_empty(conversations)

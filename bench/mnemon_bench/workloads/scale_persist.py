@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from nats.aio.client import Client
 
 from mnemon_bench.measures.cpu_usage import count_busy_cores
-from mnemon_bench.workers.processes import FAR, create_schema, spawn_consumers
+from mnemon_bench.workers.processes import PAUSE_END, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import reset_consumer
@@ -32,7 +32,7 @@ async def prepare_messages(
         located = await create_schema(deployment)
         await reset_consumer(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
-        await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)
+        await stream_context.pause_consumer(LOG, "persist", pause_until=PAUSE_END)
         async with AsyncExitStack() as ends:
             working = [
                 await ends.enter_async_context(spawn_consumers(["persist"], located))

@@ -20,7 +20,7 @@ _MIN_LINES: Final = 4
 _MAX_LABELS: Final = 6
 
 
-class Piece(NamedTuple):
+class BarPiece(NamedTuple):
     """A part of a bar. `series` is the number of the series, which selects the colour."""
 
     series: int
@@ -33,7 +33,7 @@ class Bar(NamedTuple):
 
     x: float
     width: float
-    pieces: Sequence[Piece]
+    pieces: Sequence[BarPiece]
     description: str
 
 
@@ -82,12 +82,12 @@ def draw_chart(
     gap = min(3.0, place * 0.25)
 
     def draw_bar(number: int) -> Bar:
-        pieces, y = list[Piece](), HEIGHT - BOTTOM
+        pieces, y = list[BarPiece](), HEIGHT - BOTTOM
         for series, value in enumerate(stacks[number]):
             if value:
                 height = room * value / top
                 y -= height
-                pieces.append(Piece(series, round(y, 2), round(height, 2)))
+                pieces.append(BarPiece(series, round(y, 2), round(height, 2)))
         told = ", ".join(
             f"{name} {format_value(value)}"
             for name, value in zip(names, stacks[number], strict=True)

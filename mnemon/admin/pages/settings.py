@@ -52,7 +52,7 @@ class SettingRow:
 
 
 @dataclass(frozen=True)
-class Card:
+class SettingsCard:
     """A group of settings as the page shows it. `changed` counts the settings set at the shown level."""
 
     id: str
@@ -181,7 +181,7 @@ def _build_card(
     tenant: str | None,
     form: Mapping[str, str],
     refused: Mapping[str, str] | None,
-) -> Card:
+) -> SettingsCard:
     id_ = group.name or _UNNAMED_GROUP
     is_sent = refused is not None and form.get("group") == id_
     rows = [_build_row(each, in_force, form if is_sent else {}, refused or {}) for each in controls]
@@ -193,7 +193,9 @@ def _build_card(
     ]
     own = "set" if tenant is None else "tenant"
     changed = sum(each.source == own for each in rows)
-    return Card(id_, group.name or "general", group.description, rows, changed, "; ".join(others) or None)
+    return SettingsCard(
+        id_, group.name or "general", group.description, rows, changed, "; ".join(others) or None
+    )
 
 
 def _build_row(

@@ -11,7 +11,7 @@ from mnemon.cli.app import app
 from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_bench.soak.run import make_figures
 from mnemon_bench.soak.sparkline_sheet import write_sheet
-from mnemon_bench.soak.trend import ALLOWANCES, MOST_GROWTH, WARM_UP, find_trend, find_trends
+from mnemon_bench.soak.trend import ALLOWANCES, MAX_GROWTH, WARM_UP, find_trend, find_trends
 
 SECONDS = [float(number * 30) for number in range(1, 101)]
 WARM = int(100 * WARM_UP)
@@ -54,7 +54,7 @@ def test_bound_is_a_share_of_large_series_and_the_allowance_of_small_ones() -> N
     large = find_trend("rows.messages", SECONDS, [100_000.0] * 100)
     small = find_trend("rows.messages", SECONDS, [3.0] * 100)
 
-    assert large.bound == MOST_GROWTH * 100_000
+    assert large.bound == MAX_GROWTH * 100_000
     assert small.bound == ALLOWANCES["rows"]
 
 
