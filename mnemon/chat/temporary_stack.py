@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from mnemon_infra.process.data_folder import Endpoints
 
-LOG: Final = "chat.log"
+OUTPUT_FILE: Final = "chat.log"
 """Name of the file, in the data folder, with the output of the last stack that `run_stack` started."""
 
 _POLL_SECONDS: Final = 0.1
@@ -20,19 +20,19 @@ class StackNotStarted(Exception):
     """The stack ended during its start; the message has the end of its output."""
 
 
-def open_log(data: Path) -> BinaryIO:
-    """Open an empty log for a start; create the folder if absent.
+def open_output_file(data: Path) -> BinaryIO:
+    """Open an empty file for the output of a stack, in the folder `data`; create the folder if absent.
 
     Raises:
         OSError: the folder cannot be used.
     """
     data.mkdir(parents=True, exist_ok=True)
-    return (data / LOG).open("wb")
+    return (data / OUTPUT_FILE).open("wb")
 
 
 @asynccontextmanager
 async def run_stack(data: Path, output: BinaryIO) -> AsyncIterator[None]:
-    """Run `mnemon up` on the folder, in a separate process, until the end of the block.
+    """Run `mnemon up` on the folder `data`, in a separate process, until the end of the block.
 
     Raises:
         StackNotStarted: the stack did not start; the message has the end of its output.
@@ -49,7 +49,9 @@ async def run_stack(data: Path, output: BinaryIO) -> AsyncIterator[None]:
     try:
         while Endpoints.read(data) is None:
             if process.returncode is not None:
-                raise StackNotStarted((data / LOG).read_text(errors="replace")[-_SHOWN_CHARACTERS:].strip())
+                raise StackNotStarted(
+                    (data / OUTPUT_FILE).read_text(errors="replace")[-_SHOWN_CHARACTERS:].strip()
+                )
             await asyncio.sleep(_POLL_SECONDS)
         yield
     finally:

@@ -23,7 +23,7 @@ FIRST_TENANT: Final = "default"
 
 
 class GatewayAddress(NamedTuple):
-    """The address of the gateway, and the first key of the folder if it was created now."""
+    """The address of the gateway; `new_key` is the first key of the folder, None if the key is not new."""
 
     address: str
     new_key: str | None

@@ -40,7 +40,7 @@ def format_size(count: float | None) -> str:
 
 
 def format_time(at: datetime | None) -> Markup:
-    """Format a time in UTC as an HTML `time` element, readable for people and programs."""
+    """Format a time, in UTC, as an HTML element `time` for people and programs; None becomes a dash."""
     if at is None:
         return Markup("–")
     utc = at.astimezone(UTC)

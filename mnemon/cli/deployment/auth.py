@@ -153,7 +153,7 @@ def limit(
 
 @app.command("revoke")
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
-    """Revoke a tenant's login and disconnect its bots. Its memory stays.
+    """Revoke a tenant's login and disconnect its bots. The memory of the tenant stays.
 
     With --file, the revocation takes effect when you have run `nats-server --signal reload` twice.
 

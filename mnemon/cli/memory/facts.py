@@ -218,7 +218,7 @@ def update(
 
     Other fields stay as they are, except the date of expiry, which a new text or tier may change.
 
-    If the words may mean several facts, the command asks for the fact; without a terminal, or with
+    If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
     --json, the command shows the candidates and changes nothing.
 
     Exits with code 1 if nothing is changed.
@@ -260,9 +260,9 @@ def forget(
 ) -> None:
     """Forget one fact, named by its id or by words that clearly mean one fact.
 
-    If the words may mean several facts, the command asks for the fact; without a terminal, or with
-    --json, the command shows the candidates and removes nothing. After a removal, the command
-    prints the `mnemon save` command that restores the fact under a new id, unless the fact has expired.
+    If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
+    --json, the command shows the candidates and removes nothing. After a removal, the command prints the
+    `mnemon save` command that restores the fact under a new id, unless the fact has expired.
 
     Exits with code 1 if nothing is removed.
 

@@ -37,7 +37,7 @@ async def open_servers(
     If `data` is None, take the servers that the environment names, or the folder `DEFAULT_DATA` if
     MNEMON_NATS_URL is not set.
     """
-    from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
+    from mnemon.chat.temporary_stack import OUTPUT_FILE, StackNotStarted, open_output_file, run_stack
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -51,7 +51,7 @@ async def open_servers(
         return
     show_note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
     try:
-        log = open_log(folder)
+        log = open_output_file(folder)
     except OSError as error:
         refuse(
             ExitCode.USAGE_ERROR,
@@ -67,5 +67,5 @@ async def open_servers(
         refuse(
             ExitCode.UNAVAILABLE,
             f"the stack in {folder} did not start: {error}",
-            f"Find the cause in {folder / LOG}",
+            f"Find the cause in {folder / OUTPUT_FILE}",
         )

@@ -125,7 +125,7 @@ def _fit_identifier(text: str | None) -> str | None:
 
 
 def require_text(messages: Iterable[ChatMessage]) -> None:
-    """Check that all texts, names and ids in messages are strings.
+    """Check that texts, names and ids are strings; the name of a message and the id of a call may be None.
 
     Raises:
         TypeError: one of them is not a string.

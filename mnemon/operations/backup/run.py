@@ -59,7 +59,7 @@ USUAL_SIZE: Final = SegmentSize()
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """Result of a run.
+    """Result of one run of a backup.
 
     Attributes:
         manifest: the manifest of the backup after the run.

@@ -17,7 +17,7 @@ PROJECTION_TIMEOUT: Final = 30.0
 
 
 class ExportFormat(Protocol):
-    """Function that yields the lines of one user's memory."""
+    """Function that yields the lines of an export for the memory of one user."""
 
     def __call__(self, memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]: ...
 

@@ -1,4 +1,4 @@
-"""Warnings of dead letters that wait for an operator."""
+"""Warnings about old or many dead letters, which wait for an operator."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -75,7 +75,7 @@ def has_prefix(headers: Mapping[str, str] | None, prefix: str) -> bool:
 
 
 def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str) -> ExactMessage:
-    """Return the message for the other log, with the original position and time in a header.
+    """Return the copy of an event for the other log, with the original position and time in a header.
 
     The header also has the original id, unless only the body has that id.
 

@@ -1,4 +1,4 @@
-"""Run of a move: it copies events while bots keep talking, verifies the copy, and switches in a write pause.
+"""Run of a move: copies events while bots keep talking, verifies the copy, and switches in a write pause.
 
 The logs tell which events are copied, and the settings buckets of both deployments have the state. So a run
 that was killed at any point is continued by the next one.
@@ -95,7 +95,7 @@ TRIGGERED: Final = "compact", "extract"
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """Result of a run.
+    """Result of one run of `mnemon tenant move`, `confirm` or `revert`.
 
     Attributes:
         events: events of the former log that the other log has, including placeholders.
