@@ -50,7 +50,7 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure the contexts of one user alone, while another user's document is indexed, and in a flood.
+    """Measure contexts of one user: alone, while another user's document is indexed, and during a flood.
 
     One caller requests the contexts.
 

@@ -68,7 +68,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
 
 
 async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
-    """Measure an embedder on the pairs that alignment leaves to similarity.
+    """Measure precision and recall of an embedder on the pairs that alignment does not decide.
 
     Returns:
         `model`: the embedder's model. `pairs`: number of these pairs. `precision`: `PRECISION`,
