@@ -141,7 +141,7 @@ class DemoFacts:
 
 
 class ExtractedFact(NamedTuple):
-    """A fact that was extracted from messages; `source` is the first message."""
+    """A fact that was extracted from messages; `source` is the first of them, None without one."""
 
     user: str
     id: str

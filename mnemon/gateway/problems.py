@@ -49,7 +49,7 @@ class ProblemDetails(Contract):
         default="about:blank", description="Always `about:blank`; `code` names the kind of the problem."
     )
     title: str = Field(description="Name of the HTTP status.")
-    status: int = Field(description="The HTTP status.")
+    status: int = Field(description="Code of the HTTP status, such as 404.")
     detail: str = Field(description="Description of the problem, with the next step, for people.")
     code: str = Field(description="Kind of the problem, for programs, such as `bad_request`.")
     retryable: bool = Field(default=False, description="True if the same request can succeed later.")

@@ -1,1 +1,1 @@
-"""Bare loops that the benchmarks compare mnemon with."""
+"""Baselines that benchmarks compare mnemon with: loops and echo servers made of stock libraries."""

@@ -145,7 +145,9 @@ class _ProviderHttpServer(ThreadingHTTPServer):
 
 
 class ProviderServer:
-    """HTTP server on a port of 127.0.0.1, for the duration of a `with` block.
+    """HTTP server that answers like providers of language models, on a port of 127.0.0.1.
+
+    It runs for the duration of a `with` block.
 
     Attributes:
         state: state of the server, which a test reads and changes.

@@ -316,7 +316,12 @@ class Sections(Settings):
     working: int = Field(
         default=150, ge=0, le=100_000, description="Maximum tokens of facts of the tier `working`."
     )
-    user_data: int = Field(default=150, ge=0, le=100_000, description="Maximum tokens of the user's data.")
+    user_data: int = Field(
+        default=150,
+        ge=0,
+        le=100_000,
+        description="Maximum tokens of the user's data, the fields that `mnemon profile` sets.",
+    )
     summaries: int = Field(
         default=400, ge=0, le=100_000, description="Maximum tokens of summaries of earlier messages."
     )
@@ -464,7 +469,7 @@ class SettingsV1(Settings):
     )
     discard_facts: bool = Field(
         default=False,
-        description="Forget facts that were learned only from messages that a new conversation "
+        description="Forget facts that were extracted only from messages that a new conversation "
         "(`/new`) discards; if off, these facts stay.",
     )
     policy: Policy = Field(default=Policy(), description="Rules on which facts may be kept.")

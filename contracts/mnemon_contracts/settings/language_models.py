@@ -119,8 +119,9 @@ class Extraction(Settings):
         default=20,
         gt=0,
         le=8760,
-        description="Hours after which an unfinished batch is cancelled and its unanswered requests are sent "
-        "online. If a batch has requests of several tenants, the lowest value of these tenants applies.",
+        description="Hours after its creation at which an unfinished batch is cancelled and its unanswered "
+        "requests are sent online. If a batch has requests of several tenants, the lowest value of these "
+        "tenants applies.",
     )
     attempts: int = Field(
         default=3,

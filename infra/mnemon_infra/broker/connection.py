@@ -67,7 +67,11 @@ def split_servers(url: str) -> list[str]:
 
 
 async def connect(url: str, *, name: str) -> Client:
-    """Connect, after a check that a server answers. The connection reconnects for ever.
+    """Connect to NATS, after a check that a server answers. A lost connection is retried without a limit.
+
+    Args:
+        url: addresses of the servers, comma-separated.
+        name: name of the connection, which the server's monitoring shows.
 
     Raises:
         BrokerUnreachable: no server that mnemon can use answers.

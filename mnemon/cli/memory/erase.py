@@ -22,8 +22,8 @@ def erase(
     conversation: Annotated[
         str | None,
         typer.Option(
-            help="Erase this conversation only, with the facts that were learned from it alone. Default: the "
-            "whole user."
+            help="Erase this conversation only, with the facts that were extracted from it alone. Default: "
+            "the whole user."
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,

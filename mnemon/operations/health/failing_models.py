@@ -48,9 +48,13 @@ class FailingModelState(BaseModel):
 
 
 class GivenUpState(BaseModel):
-    """Windows of one tenant that a consumer gave up with one model for one reason, and the next step.
+    """Windows and conversations of one tenant that a consumer gave up because of one model and one reason.
 
-    Only windows that still have dead letters count.
+    Only those that still have dead letters count.
+
+    Attributes:
+        windows: their number.
+        since: time of the first of their dead letters.
     """
 
     model_config = ConfigDict(frozen=True)

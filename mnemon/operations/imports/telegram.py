@@ -114,7 +114,9 @@ class TelegramReader:
                 f"the file is not JSON, or is incomplete: {said}; give a complete file result.json"
             ) from error
         if not seen:
-            raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
+            raise NotReadable(
+                "no messages found; give the file result.json of a Telegram export in the JSON format"
+            )
 
     def _take_message(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
         if chat.assistant is None and self._is_bot(chat, message):

@@ -25,7 +25,7 @@ async def store_letter(
     letter_id: str,
     model: str | None = None,
 ) -> None:
-    """Store a letter. Storing the same letter again within the stream's duplicate window has no effect.
+    """Store a dead letter. Storing the same letter again within the stream's duplicate window has no effect.
 
     If the body is too large for the server, its longest text is cut.
 

@@ -183,6 +183,7 @@ class ErasedConversation:
 
         `lineage` is that of the event; None if the event has none. A fact that is newer than the erasure is
         removed if all its sources are removed: a model may have been reading the sources during the erasure.
+        Any other fact is removed only if `derived` has its position.
         """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
@@ -230,7 +231,7 @@ def build_full_erasure(owner: Owner) -> ErasedUser:
 
 
 def find_first_source(delivery: Delivery) -> int:
-    """Return the lowest log position among an event's own and those of its sources."""
+    """Return the lowest log position among those of an event and its sources."""
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):

@@ -116,8 +116,9 @@ class _Arrivals:
     async def next_page(self) -> list[Delivery]:
         """Wait for events and return those that have arrived, at most `PAGE`.
 
-        The result is empty if the consumer does not answer, if the server ends the request with an error, or
-        if a delivery was lost.
+        An empty result means that the tail has to be opened again: the server sent neither an event nor a
+        heartbeat for three heartbeats, it ended the request with an error, or a delivery was lost. Events
+        that arrived before are returned first.
         """
         page: list[Delivery] = []
         while not page and not self._is_lost:

@@ -72,7 +72,7 @@ class ConversationOverview(NamedTuple):
 
 
 class FactOrigin(NamedTuple):
-    """The events of a fact in log order, and the messages that it was learned from."""
+    """The events of a fact in log order, and the messages that it was extracted from."""
 
     events: Sequence[FactEventRecord]
     sources: Sequence[StoredRow]

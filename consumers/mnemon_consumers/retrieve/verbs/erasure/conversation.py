@@ -1,4 +1,4 @@
-"""`erase` of one conversation: removes its messages, and everything learned from them alone, for good."""
+"""`erase` of one conversation: removes its messages, and all that was made from them alone, for good."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
