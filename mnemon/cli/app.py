@@ -41,8 +41,10 @@ app.command("save", rich_help_panel=_MEMORY)(facts.save)
 app.command("read", rich_help_panel=_MEMORY)(facts.read)
 app.command("search", rich_help_panel=_MEMORY)(facts.search)
 app.command("get", rich_help_panel=_MEMORY)(facts.get)
-app.command("update", rich_help_panel=_MEMORY)(facts.update)
-app.command("forget", rich_help_panel=_MEMORY)(facts.forget)
+# These two refuse further arguments themselves, with the option to use.
+_FURTHER = {"allow_extra_args": True}
+app.command("update", rich_help_panel=_MEMORY, context_settings=_FURTHER)(facts.update)
+app.command("forget", rich_help_panel=_MEMORY, context_settings=_FURTHER)(facts.forget)
 app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
 app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
 app.add_typer(document_command.app, name="document", rich_help_panel=_MEMORY)

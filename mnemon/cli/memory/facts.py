@@ -1,5 +1,6 @@
 """Commands `mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
+from contextlib import asynccontextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -23,7 +24,8 @@ from mnemon.cli.terminal.prompt import ask_question, can_ask
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
+    from datetime import datetime
 
     from mnemon_contracts.verbs.tools import (
         FactCandidate,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     )
     from mnemon_producers.client import MemoryClient
 
+
+MOST_CANDIDATES: Final = 5
+"""Maximum number of facts to show if no fact has the given id."""
 
 NO_CANDIDATE: Final = 0
 """Number that rejects all candidates."""
@@ -201,6 +206,7 @@ def get(
 
 @expand_options
 def update(
+    context: typer.Context,
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
     query: Annotated[
@@ -219,16 +225,26 @@ def update(
     Other fields stay as they are, except the date of expiry, which a new text or tier may change.
 
     If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
-    --json, the command shows the candidates and changes nothing.
+    --json, the command shows the candidates and changes nothing. If no fact has the id, the command shows
+    the facts that a search for it finds.
 
     Exits with code 1 if nothing is changed.
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
+    if context.args and text is None:
+        given = " ".join(context.args)
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "the new text of a fact is an option",
+            f"Give it as --text {quote(given)}. {_suggest_query(id_)}",
+        )
+    _require_one_word(id_, context.args)
     changes: dict[str, Any] = {"text": text, **_collect_fact_fields(kind, tier, importance, expires)}
 
     async def send_change(memory: "MemoryClient") -> "UpdateReplyV2":
-        reply = await memory.update(request.user, id_, query=query, **changes)
+        async with _show_facts_if_absent(memory, request, id_):
+            reply = await memory.update(request.user, id_, query=query, **changes)
         if reply.candidates and can_ask(as_json=request.as_json):
             chosen = await choose_candidate(reply.candidates, "nothing was changed")
             reply = await memory.update(request.user, chosen, **changes)
@@ -238,7 +254,9 @@ def update(
         if reply.fact is not None:
             return ExitCode.DONE
         typer.echo("mnemon: nothing was changed: the query does not clearly mean one fact", err=True)
-        typer.echo("  Give the id of the fact instead of --query.", err=True)
+        wanted = _spell_changes(text, kind, tier, importance, expires)
+        command = f"mnemon update {reply.candidates[0].id}{wanted} {request.options}"
+        typer.echo(f"  Change one by its id: {command}", err=True)
         return ExitCode.NEGATIVE_RESULT
 
     request.send(
@@ -252,6 +270,7 @@ def update(
 
 @expand_options
 def forget(
+    context: typer.Context,
     request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
     query: Annotated[
@@ -261,16 +280,19 @@ def forget(
     """Forget one fact, named by its id or by words that clearly mean one fact.
 
     If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
-    --json, the command shows the candidates and removes nothing. After a removal, the command prints the
-    `mnemon save` command that restores the fact under a new id, unless the fact has expired.
+    --json, the command shows the candidates and removes nothing. If no fact has the id, the command shows
+    the facts that a search for it finds. After a removal, the command prints the `mnemon save` command that
+    restores the fact under a new id, unless the fact has expired.
 
     Exits with code 1 if nothing is removed.
 
     Example: `mnemon forget pf_001 --tenant acme --user u42`
     """
+    _require_one_word(id_, context.args)
 
     async def send_removal(memory: "MemoryClient") -> "ForgetReplyV1":
-        reply = await memory.forget(request.user, id_, query=query)
+        async with _show_facts_if_absent(memory, request, id_):
+            reply = await memory.forget(request.user, id_, query=query)
         if reply.candidates and can_ask(as_json=request.as_json):
             chosen = await choose_candidate(reply.candidates, "nothing was forgotten")
             reply = await memory.forget(request.user, chosen)
@@ -305,6 +327,49 @@ def forget(
 def _suggest_query(id_: str | None) -> str:
     """Return the next step for words that were given in place of an id; an empty string without an id."""
     return f"To name the fact by its words, replace the id: --query {quote(id_)}" if id_ else ""
+
+
+def _require_one_word(id_: str | None, further: "Sequence[str]") -> None:
+    """End a command that got further words after the id."""
+    if further:
+        given = " ".join(filter(None, (id_, *further)))
+        refuse(ExitCode.USAGE_ERROR, f"an id is one word, not {given!r}", _suggest_query(given))
+
+
+@asynccontextmanager
+async def _show_facts_if_absent(
+    memory: "MemoryClient", request: MemoryRequest, id_: str | None
+) -> "AsyncIterator[None]":
+    """Show the facts that a search finds for an id, if the block raises that no fact has this id.
+
+    The id may be words of a fact. With --json, nothing is shown.
+    """
+    from mnemon_contracts.verbs.tools import FactCandidate
+    from mnemon_producers.errors import AskFailed
+
+    try:
+        yield
+    except AskFailed as failed:
+        if id_ and failed.error.code == "not_found" and not request.as_json:
+            with suppress(AskFailed):
+                found = await memory.search(request.user, id_, limit=MOST_CANDIDATES)
+                show_candidates(
+                    [FactCandidate(id=hit.id, text=hit.text, score=hit.score) for hit in found.hits]
+                )
+        raise
+
+
+def _spell_changes(
+    text: str | None,
+    kind: str | None,
+    tier: str | None,
+    importance: str | None,
+    expires: "datetime | None",
+) -> str:
+    """Return the options of a change, for a suggested command; each begins with a space."""
+    until = None if expires is None else f"{expires:%Y-%m-%dT%H:%M:%S}"
+    given = {"text": text, "kind": kind, "tier": tier, "importance": importance, "expires": until}
+    return "".join(f" --{name} {quote(value)}" for name, value in given.items() if value is not None)
 
 
 def _collect_fact_fields(

@@ -83,6 +83,56 @@ async def test_words_in_place_of_an_id_are_refused_with_the_option_for_words(
     )
 
 
+async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
+    async with run_consumers(CONSUMERS, with_vectors):
+        await asked(deployment, "save", "Anna likes green tea")
+        await asked(deployment, "save", "Boris sells green tea in Perm")
+        for change in (("forget",), ("update", "--tier", "archive")):
+            refused = await asked(deployment, *change, "green tea")
+            assert refused.code == 1
+            assert {line.partition("] [")[2] for line in refused.out.splitlines()} == {
+                "pf_001] Anna likes green tea",
+                "ar_001] Boris sells green tea in Perm",
+            }
+            as_json = await asked(deployment, *change, "green tea", "--json")
+            assert (as_json.code, as_json.out) == (1, "")
+
+        several = await asked(
+            deployment, "update", "--query", "green tea", "--text", "Likes tea", "--importance", "high"
+        )
+    assert re.search(
+        r"Change one by its id: mnemon update (pf|ar)_001 --text 'Likes tea' --importance high "
+        r"--tenant acme --user u1$",
+        several.err,
+        re.MULTILINE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (
+            ("update", "tea", "Likes black tea"),
+            "Give it as --text 'Likes black tea'. To name the fact by its words, replace the id: --query tea",
+        ),
+        (
+            ("update", "green", "tea", "--text", "Likes black tea"),
+            "To name the fact by its words, replace the id: --query 'green tea'",
+        ),
+        (("forget", "green", "tea"), "To name the fact by its words, replace the id: --query 'green tea'"),
+    ],
+)
+async def test_further_arguments_are_refused_with_the_option_to_use(
+    deployment: Deployment, arguments: tuple[str, ...], hint: str
+) -> None:
+    refused = await asked(deployment, *arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.splitlines()[-1] == f"  {hint}"
+
+
 @pytest.mark.long
 async def test_ambiguous_forget_lists_candidates(
     deployment: Deployment, tmp_path: Path, connection: Client
