@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
@@ -38,6 +38,7 @@ AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all users of
 OutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write, or - for standard output.")
 ]
+STANDARD_OUTPUT: Final = Path("-")
 JsonSummary = Annotated[
     bool, typer.Option("--json", help="Print one JSON value with the counts instead of a sentence.")
 ]
@@ -45,10 +46,10 @@ JsonSummary = Annotated[
 
 @app.command("jsonl")
 def jsonl(
-    output: OutputOption,
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
     all_users: AllUsersOption = False,
+    output: OutputOption = STANDARD_OUTPUT,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
@@ -69,18 +70,18 @@ def jsonl(
 
 @app.command("markdown")
 def markdown(
+    tenant: ExportTenantOption = None,
+    user: ExportUserOption = None,
+    all_users: AllUsersOption = False,
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE|DIR",
-            help="File to write, or - for standard output; with --follow, the folder.",
+            help="File to write, or - for standard output; with --follow, the folder, which is required.",
         ),
-    ],
-    tenant: ExportTenantOption = None,
-    user: ExportUserOption = None,
-    all_users: AllUsersOption = False,
+    ] = STANDARD_OUTPUT,
     follow: Annotated[
         bool,
         typer.Option(
@@ -219,7 +220,7 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
 
     End the command if the file cannot be written, or if the reader of standard output is gone.
     """
-    if output == Path("-"):
+    if output == STANDARD_OUTPUT:
         yield _print_line
         with _end_on_closed_pipe():
             sys.stdout.flush()
@@ -266,7 +267,7 @@ def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
     """Show the counts, on standard error if the export goes to standard output."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
-    typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))
+    typer.echo(json.dumps(figures) if as_json else about, err=output == STANDARD_OUTPUT)
 
 
 _AGAIN = "Then run the command again; the export continues where it stopped"
@@ -276,7 +277,7 @@ def follow_memory(
     folder: Path, filters: tuple[str | None, str | None], data: Path | None, as_json: bool
 ) -> NoReturn:
     """Keep a folder of Markdown files equal to memory until Ctrl-C, then end the command."""
-    if folder == Path("-"):
+    if folder == STANDARD_OUTPUT:
         refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
     perform_command(_mirror_memory(require_deployment(data, "broker", "database"), folder, filters, as_json))
 

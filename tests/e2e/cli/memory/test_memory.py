@@ -1,6 +1,7 @@
 """The commands that look at memory."""
 
 import json
+import re
 from pathlib import Path
 
 import nats
@@ -62,3 +63,13 @@ async def test_an_export_of_a_user_without_memory_writes_no_file(shared: Up, tmp
         assert "user 'nobody' of tenant 'shown' has no memory" in written.err
     streamed = await mnemon("export", "jsonl", *of[:4], "-o", "-", "--data", shared.data)
     assert (streamed.code, streamed.out) == (1, "")
+
+
+async def test_an_export_without_a_file_goes_to_standard_output(shared: Up) -> None:
+    of = ("--tenant", "exported", "--user", "u1", "--data", shared.data)
+    saved = await mnemon("save", "Anna likes green tea", *of)
+    assert saved.code == 0, saved.err
+    for format_ in ("jsonl", "markdown"):
+        exported = await mnemon("export", format_, *of)
+        assert (exported.code, "Anna likes green tea" in exported.out) == (0, True)
+        assert re.fullmatch(r"Users: 1, lines: \d+, as of log position [\d,]+\.\n", exported.err)
