@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import pairwise
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -50,20 +51,44 @@ _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\
 _OF_ONESELF: Final = re.compile(
     r"\b(?:I|my|me|we|our|я|мне|меня|мой|моя|мо[её]|мои|мы|у нас)\b", re.IGNORECASE
 )
+_SHORT_ANSWER: Final = 4
+"""Maximum words of an answer that tells little without its question: "Lisbon.", "Two, I think"."""
+
 _COURTESY: Final = compile_forms(
     r"""(?:(?:hi|hello|hey)(?: there| again| (?-i:[A-Z])\w+)?|good (?:morning|afternoon|evening|day|night)|
     (?:many )?thanks(?: again| so much| very much| a lot)?|thank you(?: so much| very much| again)?|thx|
     ok(?:ay)?|great|sure(?: thing)?|perfect|awesome|excellent|wonderful|cool|nice|got it|of course|
     no problem|you(?:'|’)?re (?:very |most )?welcome|welcome(?: back)?|my pleasure|certainly|absolutely|
     have a (?:good|nice|great|lovely|safe) (?:\w+ )?\w+|(?:good ?)?bye|see you(?: later| soon)?|good luck|
-    that (?:sounds|is) (?:great|good|nice|wonderful)|sounds (?:great|good)|i see|wow|(?:ha)+|lol|
+    that (?:sounds|is) (?:great|good|nice|wonderful)|sounds (?:great|good)|i see|wow|aw+|hm+|mhm|oh|ah|ha|yay|
+    np|ty|tysm|gotcha|noted|alright|all right|
     (?:при+вет(?:ик|ствую)?|здравствуй(?:те)?)(?: (?-i:[А-ЯЁ])\w+)?|добр(?:ый|ое|ого) (?:день|утро|вечер|дня)|
     доброй ночи|доброго времени суток|спасибо(?: большое| огромное| тебе| вам)*|большое спасибо|
     благодарю(?: вас)?|пожалуйста|ок(?:ей)?|хорошо|отлично|супер|класс|здорово|понятно|ясно|пока|
     до (?:свидания|встречи|завтра)|не за что|конечно|рада? (?:был[аи]? )?помочь|рада? слышать|
-    хорошего (?:дня|вечера)|удачи|ага|угу|ладно|прекрасно|замечательно|договорились)
+    хорошего (?:дня|вечера)|удачи|ага|угу|ладно|прекрасно|замечательно|договорились|
+    спс|пасиб(?:о|ки)?|спасибки|пжл?ст?|пожалста|окей|оки|пон|понял[аи]?|норм|ого|ух ты|хм+|мм+|ну|ха)
     (?=\s*(?:[,.!…:;)—–-]|\Z))[\s,.!…:;)—–-]*"""
 )
+_LAUGHS: Final = r"""
+    a?(?:ha){2,10}h?|(?:he){2,10}|lo+l|lmf?ao+|rofl|xd|а?(?:ха){2,10}х?|ахах|(?:хе){2,10}|(?:хи){2,10}|л+о+л"""
+_LAUGHTER: Final = compile_forms(rf"(?:{_LAUGHS})(?!\w)[\s,.!…:;)—–-]*")
+_LAUGHTER_AT_END: Final = compile_forms(rf"(?:(?<=[\s,])(?:{_LAUGHS})(?:[\s,.!…)]+|\Z))+\Z")
+_ASSENT: Final = compile_forms(
+    r"""(?:ok(?:ay)?|alright|all right|sure(?: thing)?|of course|no problem|certainly|absolutely|perfect|
+    sounds (?:great|good)|ок(?:ей)?|оки|хорошо|конечно|ага|угу|ладно|договорились|норм)(?!\w)[\s,.!…)]*"""
+)
+"""Courtesies that are answers to a question such as "Shall I book it?"."""
+
+_OPEN_QUESTION: Final = compile_forms(
+    r"""(?:(?:and|but|so|а|и|но|ну)[\s,]+)?
+    (?:(?:in|at|on|for|to|from|with|about|в|во|на|с|со|о|об|от|до|для|за|по|к|у|из)\s+)?
+    (?:how|what|when|where|who|whom|whose|why|which|
+    как|каки\w+|како\w+|какую|какая|что|чего|чем|чему|когда|где|куда|откуда|кто|кого|кому|кем|почему|зачем|
+    сколько|скольк\w+|чей|чья|чьё|чье|чьи)\b"""
+)
+"""Beginning of a question that "ok" does not answer."""
+
 _OFFER_OF_HELP: Final = compile_forms(
     r"""(?:(?:how|what) (?:can|may|could) I (?:help|do|assist)|is there anything|anything else|let me know|
     feel free|(?:i(?:'|’)?m |always )?(?:happy|glad|here) to help|hope (?:this|that) helps|
@@ -81,6 +106,7 @@ class Utterance(NamedTuple):
         speaker: name of the speaker in a summary; None if unknown.
         is_answer: True if the assistant is the speaker.
         is_wish: True if the sentence is a question of a speaker other than the assistant.
+        has_short_answer: True if the sentence is a question that a user answers in a few words.
         sentence: the sentence in tokens.
         stems: stems of the words of the sentence, without stop words.
         worth: weight of the sentence in the choice for a summary.
@@ -91,14 +117,16 @@ class Utterance(NamedTuple):
     speaker: str | None
     is_answer: bool
     is_wish: bool
+    has_short_answer: bool
     sentence: TokenizedSentence
     stems: frozenset[int]
     worth: float
 
     @property
     def is_idle(self) -> bool:
-        """True if the utterance is a question of the assistant without a name or a number."""
-        return self.is_answer and self.sentence.text.endswith("?") and not self.sentence.details
+        """True if the utterance is a question of the assistant without a name, a number or a short answer."""
+        is_question = self.is_answer and self.sentence.text.endswith("?")
+        return is_question and not self.sentence.details and not self.has_short_answer
 
 
 class Exchange(NamedTuple):
@@ -112,7 +140,11 @@ class Exchange(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A sentence with day, speaker, weight, and the number of the exchange that it belongs to."""
+    """A sentence with day, speaker, weight, and the number of the exchange that it belongs to.
+
+    `is_short_answer` is True for a user's sentence of a few words after a question of another speaker, which
+    has `has_short_answer`.
+    """
 
     exchange: int
     day: date | None
@@ -120,16 +152,18 @@ class _Line(NamedTuple):
     role: str
     text: str
     worth: float
+    is_short_answer: bool = False
+    has_short_answer: bool = False
 
 
 def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
     """Split messages into exchanges, oldest first, without repetitions.
 
-    Greetings, thanks and the assistant's offers of help are left out, unless the messages consist of nothing
-    else.
+    Greetings, thanks, laughter and the assistant's offers of help are left out, unless the messages consist
+    of nothing else. Words such as "sure" stay after a question.
     """
     of_messages = any(message.role in ("user", "assistant") for message in messages)
-    found = list(_split_messages(messages) if of_messages else _split_summaries(messages))
+    found = _mark_answers(list(_split_messages(messages) if of_messages else _split_summaries(messages)))
     lines = [line for each in found if (line := _remove_courtesy(each))] or found
     names = find_names([line.text for line in lines])
     read = [(line, TokenizedSentence.from_text(line.text, names), find_stems(line.text)) for line in lines]
@@ -138,15 +172,20 @@ def split_exchanges(messages: Sequence[PromptMessage]) -> list[Exchange]:
     earlier: set[str] = set()
     for place, (line, sentence, of_line) in enumerate(read):
         lately = (other for _, _, other in read[max(0, place - _ECHO) : place])
-        if line.text.casefold() in earlier or (
+        is_repeated = line.text.casefold() in earlier or (
             line.role == "assistant" and any(of_line <= other for other in lately)
-        ):
+        )
+        # "Yes" may answer several questions, and "When?" has no stems of its own.
+        if is_repeated and not (line.is_short_answer or line.has_short_answer):
             continue
         earlier.add(line.text.casefold())
         worth = _rate_line(line, sentence, of_line, common) * (1 + _NEW * place / len(read))
         is_answer = line.role == "assistant"
         is_wish = not is_answer and line.text.endswith("?")
-        utterance = Utterance(place, line.day, line.speaker, is_answer, is_wish, sentence, of_line, worth)
+        short = line.has_short_answer
+        utterance = Utterance(
+            place, line.day, line.speaker, is_answer, is_wish, short, sentence, of_line, worth
+        )
         gathered.setdefault(line.exchange, []).append(utterance)
     return [Exchange(utterances) for utterances in gathered.values()]
 
@@ -197,17 +236,46 @@ def _rate_sentences(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[
         yield text, worth * (_STATEMENT if any(fact in text for fact in facts) else 1.0)
 
 
+def _mark_answers(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines, with marks on questions that a user answers in a few words, and on these answers."""
+    marked = list(lines)
+    for place, (asked, answer) in enumerate(pairwise(lines)):
+        if _is_answered_shortly(asked, answer):
+            marked[place] = marked[place]._replace(has_short_answer=True)
+            marked[place + 1] = answer._replace(is_short_answer=True)
+    return marked
+
+
+def _is_answered_shortly(asked: _Line, answer: _Line) -> bool:
+    if not asked.text.endswith("?") or asked.speaker == answer.speaker or answer.text.endswith("?"):
+        return False
+    is_long = len(answer.text.split()) > _SHORT_ANSWER
+    if answer.role == "assistant" or is_long or _OFFER_OF_HELP.match(asked.text):
+        return False
+    assent = _ASSENT.match(answer.text)
+    if assent and assent.end() == len(answer.text):
+        return not _OPEN_QUESTION.match(asked.text)
+    return assent is not None or bool(_cut_courtesy(answer.text))
+
+
 def _remove_courtesy(line: _Line) -> _Line | None:
-    begin, text = 0, line.text
-    while courtesy := _COURTESY.match(text, begin):
-        begin = courtesy.end()
-    rest = text[begin:].strip()
-    if _OFFER_OF_HELP.match(rest) and line.role == "assistant":
+    if line.is_short_answer:
+        return line
+    shown = _cut_courtesy(line.text)
+    if not shown or (_OFFER_OF_HELP.match(shown) and line.role == "assistant"):
         return None
+    return line._replace(text=shown)
+
+
+def _cut_courtesy(text: str) -> str:
+    """Return a sentence without courtesies at its beginning and laughter; empty if it has nothing else."""
+    begin, told = 0, _LAUGHTER_AT_END.sub("", text)
+    while filler := _LAUGHTER.match(told, begin) or _COURTESY.match(told, begin):
+        begin = filler.end()
+    rest = told[begin:].strip()
     if begin and (len(rest.split()) < 2 and not any(map(str.isdigit, rest))):
-        return None  # perhaps the name of the person addressed
-    shown = rest[:1].upper() + rest[1:] if begin else rest
-    return line._replace(text=shown) if shown else None
+        return ""  # perhaps the name of the person addressed
+    return rest[:1].upper() + rest[1:] if begin else rest
 
 
 def _rate_line(

@@ -35,7 +35,7 @@ _LEAST_OF_A_SENTENCE: Final = 4
 """A sentence with names or numbers that does not fit is cut if at least twice this many words are left."""
 
 _LEAST_STEMS: Final = 2
-"""Minimum stems of an additional sentence that has no name and no number and is no wish."""
+"""Minimum stems of an additional sentence that has no name, no number and no short answer, and is no wish."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
@@ -138,7 +138,8 @@ def _choose_sentences(exchange: Exchange, room: int) -> list[_ShownSentence]:
         shown.append(_clip_utterance(answered[0], room - _count_words(shown)))
     for each in (*asked[1:], *answered[1:]):
         rest = room - _count_words(shown)
-        if len(each.stems) < _LEAST_STEMS and not each.sentence.details and not each.is_wish:
+        tells = each.sentence.details or each.is_wish or each.has_short_answer
+        if len(each.stems) < _LEAST_STEMS and not tells:
             continue
         if each.sentence.words <= rest or (each.sentence.details and rest >= 2 * _LEAST_OF_A_SENTENCE):
             shown.append(_clip_utterance(each, rest))

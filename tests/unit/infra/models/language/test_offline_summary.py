@@ -78,6 +78,79 @@ async def test_of_the_assistants_questions_those_that_name_something_are_told(
     assert await summary(spoken(*turns)) == f"[2026-11-21] {kept}"
 
 
+@pytest.mark.parametrize(
+    ("turns", "kept"),
+    [
+        (
+            (("user", "Haha my cat fell off the shelf lol"), ("user", "lmao"), ("user", "hahaha!!")),
+            "User: My cat fell off the shelf.",
+        ),
+        ((("user", "Ha Long Bay is in Vietnam"), ("user", "oh, ok")), "User: Ha Long Bay is in Vietnam."),
+        (
+            (("user", "ахаха кот упал с полки лол"), ("user", "спс"), ("user", "хм, пон")),
+            "Пользователь: Кот упал с полки.",
+        ),
+    ],
+)
+async def test_laughter_and_filler_are_left_out(turns: tuple[tuple[Role, str], ...], kept: str) -> None:
+    assert await summary(spoken(*turns)) == f"[2026-11-21] {kept}"
+
+
+@pytest.mark.parametrize(
+    ("turns", "kept"),
+    [
+        (
+            (
+                ("assistant", "Where shall we go?"),
+                ("user", "Lisbon."),
+                ("assistant", "Great choice! When?"),
+                ("user", "June."),
+            ),
+            "Assistant: Where shall we go? User: Lisbon. Assistant: Great choice! When? User: June.",
+        ),
+        (
+            (
+                ("user", "I want a dog"),
+                ("assistant", "Do you have a garden?"),
+                ("user", "Yes."),
+                ("assistant", "Are you home all day?"),
+                ("user", "Yes."),
+                ("assistant", "Shall I look for a breeder?"),
+                ("user", "Sure!"),
+            ),
+            (
+                "User: I want a dog. Assistant: Do you have a garden? User: Yes. Assistant: Are you home all "
+                "day? User: Yes. Assistant: Shall I look for a breeder? User: Sure!"
+            ),
+        ),
+        (
+            (
+                ("user", "Мне нужен отпуск"),
+                ("assistant", "Куда поедем?"),
+                ("user", "Ок, Лиссабон"),
+                ("assistant", "Забронировать отель?"),
+                ("user", "ага"),
+            ),
+            (
+                "Пользователь: Мне нужен отпуск. Ассистент: Куда поедем? Пользователь: Ок, Лиссабон. "
+                "Ассистент: Забронировать отель? Пользователь: ага."
+            ),
+        ),
+        # "Ok" answers no question that asks for more than yes or no.
+        (
+            (
+                ("user", "My phone broke"),
+                ("assistant", "What happened to it?"),
+                ("user", "ok"),
+            ),
+            "User: My phone broke.",
+        ),
+    ],
+)
+async def test_short_answer_stays_with_its_question(turns: tuple[tuple[Role, str], ...], kept: str) -> None:
+    assert await summary(spoken(*turns)) == f"[2026-11-21] {kept}"
+
+
 async def test_it_is_in_the_language_of_the_users() -> None:
     text = await summary(
         spoken(
