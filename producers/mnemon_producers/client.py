@@ -301,18 +301,26 @@ class MemoryClient(MemoryTools):
         *,
         limit: int = 30,
         conversation: str | None = None,
+        before: int | None = None,
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
     ) -> HistoryReplyV1:
         """Return the last messages of a conversation, oldest first; `as_of` as in `context`.
 
+        With `before`, a log position, return the last messages before it: give the `seq` of the first message
+        of the former reply, and its `conversation`, until a reply has no messages.
+
         Raises:
             AskFailed: the request got no result.
         """
         request = HistoryV1.create_strict(
-            limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of
+            limit=limit, conversation=conversation, before=before, min_seq=min_seq, as_of=as_of
         )
-        return await self._questioner.ask(user, "history", request, HistoryReplyV1)
+        reply = await self._questioner.ask(user, "history", request, HistoryReplyV1)
+        if before is not None and reply.messages and reply.messages[-1].seq >= before:
+            problem = "`retrieve` is too old for `before` in `history`; upgrade mnemon on the server"
+            raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
+        return reply
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
         """Return counts and times of the user's messages, and the user's rejected events.

@@ -61,13 +61,20 @@ class ContextSources:
 
 
 def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
-    """Return the newest messages, with a line after each answer that used tools: at most `limit` entries."""
+    """Return the newest messages, with a line after each answer that used tools: at most `limit` entries.
+
+    The first entry is a message, so that a request for the messages before it misses none. If a message and
+    its line exceed the limit together, the line is left out of a single entry, and the message otherwise.
+    """
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
         shown.append(_build_history_message(row, row.role, row.content, row.name))
         if row.tool_calls:
             shown.append(_build_history_message(row, "system", format_tools_used(row.tool_calls), None))
-    return shown[-limit:]
+    newest, older = shown[-limit:], shown[:-limit]
+    if older and older[-1].seq == newest[0].seq:
+        return newest[1:] or older[-1:]
+    return newest
 
 
 def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:

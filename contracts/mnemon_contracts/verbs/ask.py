@@ -233,7 +233,7 @@ class ContextReplyV1(Reply):
 
 
 class HistoryV1(Contract):
-    """Return the last messages of a conversation."""
+    """Return the last messages of a conversation, or with `before` the last ones before a log position."""
 
     limit: int = Field(
         default=30,
@@ -243,6 +243,12 @@ class HistoryV1(Contract):
     )
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
+    )
+    before: Sequence | None = Field(
+        default=None,
+        description="Return only messages before this log position. To read a conversation page by page, "
+        "newest first, give the `seq` of the first message of the former reply, and its `conversation`, "
+        "until a reply has no messages. Default: no restriction.",
     )
     min_seq: MinSeq = None
     as_of: AsOf = None
@@ -255,7 +261,7 @@ class HistoryReplyV1(Reply):
     messages: tuple[StoredMessage, ...] = Field(
         default=(),
         description="Messages, oldest first. After an answer that called tools, an entry of the role "
-        "`system` names these tools.",
+        "`system` with the same `seq` names these tools. The first entry is always a message.",
     )
     left_out: int | None = Field(
         default=None,

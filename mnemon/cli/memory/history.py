@@ -1,5 +1,6 @@
 """Command `mnemon history`: show the last messages of a user."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,11 +25,19 @@ def history(
         str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of newest messages to show.")] = 30,
+    before: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="SEQ", help="Show only messages before this log position. Default: all messages."
+        ),
+    ] = None,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a user's last messages, oldest first.
+
+    If there may be older messages, the command ends with the option that shows them.
 
     Example: `mnemon history --tenant acme --user u42 --data ./memory`
     """
@@ -41,17 +50,18 @@ def history(
         )
     then = parse_as_of(as_of_)
     MemoryRequest(tenant, user_id, data, as_json).send(
-        lambda memory: memory.history(user_id, conversation=conversation, limit=limit, as_of=then),
-        _show_messages,
+        lambda memory: memory.history(
+            user_id, conversation=conversation, limit=limit, before=before, as_of=then
+        ),
+        lambda reply: _show_messages(reply, limit),
     )
 
 
-def _show_messages(reply: "HistoryReplyV1") -> None:
+def _show_messages(reply: "HistoryReplyV1", limit: int) -> None:
     typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
     if reply.left_out:
         typer.secho(
-            f"{format_count(reply.left_out, 'older message')} left out: a reply has no room for more. "
-            "`mnemon export jsonl` writes all messages",
+            f"{format_count(reply.left_out, 'older message')} left out: a reply has no room for more.",
             dim=True,
         )
     for message in reply.messages:
@@ -60,3 +70,7 @@ def _show_messages(reply: "HistoryReplyV1") -> None:
         typer.echo(make_printable(message.content))
     if not reply.messages:
         typer.echo("no messages")
+    # An entry that names tools may have had no room, so one entry less than requested tells nothing.
+    elif reply.left_out or len(reply.messages) >= limit - 1:
+        older = f"--conversation {quote(reply.conversation or '')} --before {reply.messages[0].seq}"
+        typer.secho(f"older messages, if there are any: {older}", dim=True, err=True)

@@ -182,9 +182,19 @@ export class MemoryClient implements AsyncDisposable {
     }
   }
 
-  /** Returns the last messages of a conversation, oldest first. */
+  /**
+   * Returns the last messages of a conversation, oldest first. With `before`, a log position, returns the last
+   * messages before it: give the `seq` of the first message of the former reply, and its `conversation`, until a
+   * reply has no messages.
+   */
   async history(user: string, request: HistoryV1 = {}): Promise<Replies["history"]> {
-    return this.ask(user, "history", request);
+    const reply = await this.ask(user, "history", request);
+    const newest = reply.messages.at(-1);
+    if (newest && request.before != null && newest.seq >= request.before) {
+      const message = "`retrieve` is too old for `before` in `history`; upgrade mnemon on the server";
+      throw new AskFailed({ code: "not_implemented", message, retryable: false });
+    }
+    return reply;
   }
 
   /** Returns counts of the user's stored items, and the lag of these counts behind the log. */

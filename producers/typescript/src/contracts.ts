@@ -802,7 +802,7 @@ export interface HistoryReplyV1 {
    */
   conversation?: string;
   /**
-   * Messages, oldest first. After an answer that called tools, an entry of the role `system` names these tools.
+   * Messages, oldest first. After an answer that called tools, an entry of the role `system` with the same `seq` names these tools. The first entry is always a message.
    */
   messages: StoredMessage[];
   /**
@@ -844,7 +844,7 @@ export interface StoredMessage {
   task_id?: string;
 }
 /**
- * Return the last messages of a conversation.
+ * Return the last messages of a conversation, or with `before` the last ones before a log position.
  */
 export interface HistoryV1 {
   /**
@@ -855,6 +855,10 @@ export interface HistoryV1 {
    * Id of the conversation. Default: the current conversation.
    */
   conversation?: string | null;
+  /**
+   * Return only messages before this log position. To read a conversation page by page, newest first, give the `seq` of the first message of the former reply, and its `conversation`, until a reply has no messages. Default: no restriction.
+   */
+  before?: number | null;
   /**
    * Log position of an event that the reply should include, such as the one that a publish returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If `seen_seq` of the reply is lower, the reply does not include the event.
    */
@@ -2607,7 +2611,7 @@ export const REQUEST_SCHEMAS: Record<keyof Requests, object[]> = {
     { "properties": { "id": { "maxLength": 255, "minLength": 1, "type": "string" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "scope": { "anyOf": [ { "enum": [ "memories", "messages", "documents", "summaries" ], "type": "string" }, { "type": "null" } ] }, "offset": { "minimum": 0, "type": "integer" } }, "required": [ "id" ], "type": "object", "additionalProperties": false },
   ],
   history: [
-    { "properties": { "limit": { "maximum": 1000, "minimum": 1, "type": "integer" }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+    { "properties": { "limit": { "maximum": 1000, "minimum": 1, "type": "integer" }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "before": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
   ],
   profile: [
     { "$defs": { "JsonValue": {} }, "properties": { "fields": { "anyOf": [ { "additionalProperties": { "$ref": "#/$defs/JsonValue" }, "type": "object" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },

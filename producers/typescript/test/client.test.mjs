@@ -114,6 +114,10 @@ testEach("data, tasks, documents and conversations have their verbs", async (mem
   await memory.clear(user, { conversation: "one" });
   const seq = await memory.publish(user, "user", "After", { conversation: "one" });
   assert.deepEqual(said(await memory.history(user, { conversation: "one", min_seq: seq })), [["user", "After"]]);
+  const newest = await memory.publish(user, "user", "Newest", { conversation: "one", wait: true });
+  assert.deepEqual(said(await memory.history(user, { conversation: "one", limit: 1, before: newest })), [
+    ["user", "After"],
+  ]);
   const started = await memory.start(user, { discard_previous: true });
   assert.equal((await memory.status(user, { min_seq: started })).messages, 0);
 });

@@ -93,6 +93,9 @@ async def test_repeated_publish_stores_nothing_twice(shared: Up) -> None:
             "/v1/users/anna/history", json={"conversation": "c1", "min_seq": answer.json()["seq"]}
         )
         assert [each["content"] for each in history.json()["messages"]] == ["Once."]
+        newest = history.json()["messages"][0]["seq"]
+        older = await client.post("/v1/users/anna/history", json={"conversation": "c1", "before": newest})
+        assert (older.status_code, older.json()["messages"]) == (200, [])
 
 
 async def test_id_and_idempotency_key_must_agree(shared: Up) -> None:

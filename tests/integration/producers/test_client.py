@@ -165,6 +165,25 @@ async def test_a_memory_that_fails_gives_an_empty_context(
     assert context.error.code == code
 
 
+async def test_history_pages_back(memory: MemoryClient) -> None:
+    for number in range(5):
+        said = await memory.publish("u1", "user", str(number))
+    newest = await memory.history("u1", limit=2, min_seq=said)
+    older = await memory.history("u1", limit=2, before=newest.messages[0].seq)
+    assert [message.content for message in (*older.messages, *newest.messages)] == ["1", "2", "3", "4"]
+
+
+async def test_a_retrieve_that_ignores_the_position_of_a_page_is_too_old(connection: Client) -> None:
+    message = {"role": "user", "content": "new", "seq": 9, "id": "m", "sent_at": "2026-11-21T10:00:00Z"}
+    newest = {"seen_seq": 9, "conversation": "c", "messages": [message]}
+    await connection.subscribe("ask.>", cb=_answer(json.dumps(newest).encode()))
+    memory = MemoryClient(connection, tenant="acme", timeouts=IMPATIENT)
+    with pytest.raises(AskFailed, match="too old for `before`") as failed:
+        await memory.history("u1", before=9)
+    assert failed.value.code == "not_implemented"
+    assert len((await memory.history("u1", before=10)).messages) == 1
+
+
 @pytest.mark.parametrize(("responder", "code"), FAILURES)
 async def test_another_question_that_fails_raises(
     connection: Client, responder: Callable[[Msg], Awaitable[None]] | None, code: str

@@ -140,6 +140,13 @@ class Memory:
             self._cache.keep_messages(owner, entry, conversation, reading.result)
         return reading.result
 
+    async def load_messages_before(
+        self, owner: Owner, conversation: str | None, limit: int, before: int, min_seq: int | None
+    ) -> PositionedValue[ConversationView]:
+        """Return the newest messages before a log position; raises as `load_messages` does."""
+        query = NewestMessagesQuery(*owner, conversation, limit, before)
+        return await self._load_part(owner, self._reader.messages, query, min_seq)
+
     async def load_profile(self, owner: Owner, min_seq: int | None) -> PositionedValue[dict[str, Any]]:
         """Return the user's data; raises as `load_messages` does."""
         return await self._find_or_load_part(owner, "profile", self._reader.profiles, owner, min_seq)

@@ -31,25 +31,28 @@ class ConversationVerbs:
         owner = address.owner
         if request.as_of is not None:
             return await_reply(self._read_history_as_of(owner, request, request.as_of))
-        wanted = request.conversation, request.limit, request.min_seq
-        cached = self._memory.find_cached_messages(owner, *wanted)
-        return (
-            self._build_history_body(cached, request.limit)
-            if cached is not None
-            else await_reply(self._read_history(owner, *wanted))
-        )
+        if request.before is None:
+            cached = self._memory.find_cached_messages(
+                owner, request.conversation, request.limit, request.min_seq
+            )
+            if cached is not None:
+                return self._build_history_body(cached, request.limit)
+        return await_reply(self._read_history(self._memory, owner, request, request.min_seq))
 
     async def _read_history(
-        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+        self, memory: Memory, owner: Owner, request: HistoryV1, min_seq: int | None
     ) -> bytes:
-        return self._build_history_body(
-            await self._memory.load_messages(owner, conversation, limit, min_seq), limit
+        wanted = owner, request.conversation, request.limit
+        seen = (
+            await memory.load_messages(*wanted, min_seq)
+            if request.before is None
+            else await memory.load_messages_before(*wanted, request.before, min_seq)
         )
+        return self._build_history_body(seen, request.limit)
 
     async def _read_history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
         async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, _, _):
-            seen = await memory.load_messages(owner, request.conversation, request.limit, None)
-            return self._build_history_body(seen, request.limit)
+            return await self._read_history(memory, owner, request, None)
 
     def _build_history_body(self, seen: PositionedValue[ConversationView], limit: int) -> bytes:
         """Return the last messages of a conversation, as many as have room, as the body of a reply."""

@@ -33,13 +33,15 @@ size.
 class NewestMessagesQuery(NamedTuple):
     """A request for the newest `limit` messages or summaries of a conversation.
 
-    If `conversation` is None, the query is for the current conversation.
+    If `conversation` is None, the query is for the current conversation. With `before`, only messages before
+    this log position count; summaries ignore `before`.
     """
 
     tenant: str
     user: str
     conversation: str | None
     limit: int
+    before: int | None = None
 
 
 class TaskResultsQuery(NamedTuple):
@@ -117,7 +119,12 @@ def _select_newest_messages() -> Select[Any]:
     # Materialized: otherwise each of the two scans would derive the watermark again.
     watermark = select(lowest.label("seq")).select_from(chosen).cte("watermark").prefix_with("MATERIALIZED")
 
-    shown = and_(is_owned(messages), messages.c.seq > watermark.c.seq, messages.c.role.isnot(None))
+    shown = and_(
+        is_owned(messages),
+        messages.c.seq > watermark.c.seq,
+        messages.c.seq < func.coalesce(make_parameter("before", int), 2**63 - 1),
+        messages.c.role.isnot(None),
+    )
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
@@ -224,7 +231,8 @@ async def load_newest_messages(
     """Return the newest messages of each requested conversation, oldest first."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
-        bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
+        bind_owner(each.tenant, each.user)
+        | {"conversation": each.conversation, "before": each.before, "at_most": each.limit + 1}
         for each in queries
     ]
     found = await _NEWEST_MESSAGES.fetch_each(connection, parameters)

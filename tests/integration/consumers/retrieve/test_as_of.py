@@ -92,6 +92,9 @@ async def test_read_as_of_shows_the_state_of_that_moment(
             history = await stock.ask("history", as_of=as_of)
             assert history["seen_seq"] == seq
             assert shown(history).splitlines() == [f"I live in {each} now" for each in towns[: number + 1]]
+            newest = history["messages"][-1]["seq"]
+            older = await stock.ask("history", as_of=as_of, before=newest)
+            assert shown(older).splitlines() == [f"I live in {each} now" for each in towns[:number]]
     seq, _, at = moments[0]
     assert [each.content for each in (await memory_client.history("u1", as_of=at)).messages] == [
         "I live in Riga now"

@@ -32,6 +32,37 @@ async def test_history_returns_last_messages_in_log_order(stock: Stock) -> None:
     assert await stock.contents(limit=200, min_seq=seq) == [str(number) for number in range(40)]
 
 
+async def test_history_pages_back_from_the_newest_message(stock: Stock) -> None:
+    calls = [{"name": "search"}, {"name": "weather"}]
+    said = []
+    for number in range(7):
+        body: dict[str, Any] = {"role": "assistant", "content": f"answer {number}", "tool_calls": calls}
+        await stock.say(f"question {number}")
+        seq = await stock.publish("chat.acme.u1.-.message.v1", body)
+        said += [f"question {number}", f"answer {number}"]
+    for limit in (1, 2, 3, 5, 8, 100):
+        read: list[str] = []
+        asked: dict[str, Any] = {"min_seq": seq}
+        while messages := (reply := await stock.ask("history", limit=limit, **asked))["messages"]:
+            assert len(messages) <= limit
+            read = [each["content"] for each in messages if each["role"] != "system"] + read
+            asked = {"before": messages[0]["seq"], "conversation": reply["conversation"]}
+        assert read == said
+
+
+async def test_a_page_before_a_position_is_of_the_named_conversation_only(stock: Stock) -> None:
+    await stock.say("a", "acme.u1.c1")
+    second = await stock.say("b", "acme.u1.c1")
+    await stock.publish("chat.acme.u1.c1.cleared.v1")
+    third = await stock.say("c", "acme.u1.c1")
+    await stock.say("d", "acme.u1.c2")
+    last = await stock.say("e", "acme.u1.c1")
+    assert await stock.contents(conversation="c1", before=last, min_seq=last) == ["c"]
+    assert await stock.contents(conversation="c1", before=third) == []
+    assert await stock.contents(before=second) == [], "cleared messages stay away"
+    assert await stock.contents(before=0) == []
+
+
 async def test_users_and_tenants_do_not_see_each_other(stock: Stock) -> None:
     await stock.say("one", "acme.u1.-")
     await stock.say("other user", "acme.u2.-")
@@ -154,6 +185,7 @@ async def test_unknown_conversation_is_empty(stock: Stock) -> None:
     [
         ("history", {"limit": 0}, "bad_request", "limit", "limit"),
         ("history", {"limit": "many"}, "bad_request", "limit", "limit"),
+        ("history", {"before": -1}, "bad_request", "before", "before"),
         ("context", {"format": "poem"}, "bad_request", "format", "format"),
         ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields", "fields"),
         ("tasks", {"action": "add"}, "bad_request", "text", "text"),

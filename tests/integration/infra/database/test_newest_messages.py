@@ -41,3 +41,9 @@ async def test_messages_older_than_enough_content_are_left_out(
 
     assert [message.seq for message in view.messages] == list(range(26 - read, 26))
     assert (view.left_out, view.complete) == (left_out, complete)
+
+    (older,) = await database.run_query(
+        load_newest_messages([NewestMessagesQuery("acme", "anna", "a", limit, before=4)])
+    )
+    assert [message.seq for message in older.messages] == [1, 2, 3][-limit:]
+    assert (older.left_out, older.complete) == (0, limit >= 3)
