@@ -381,8 +381,8 @@ class TenantMove:
             if isinstance(error, TimeoutError):
                 raise MoveRefused(
                     f"the write pause took more than {PAUSE_SECONDS:.0f} s, or a server did not answer"
-                    f" in time, so the tenant {self._tenant} stays where it is: run the same command again when"
-                    " the servers are less busy"
+                    f" in time, so the tenant {self._tenant} stays where it is: run the same command again"
+                    " when the servers are less busy"
                 ) from error
             raise
         await self._complete_switch(copy, end, begun)
