@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_infra.models.language.offline.prefilter import PatternPrefilter
@@ -38,6 +38,28 @@ class Rule(NamedTuple):
     ends: bool = False
 
 
+class ClauseForms(NamedTuple):
+    """Forms that decide whether the clauses of a sentence are facts of their own.
+
+    Attributes:
+        separator: punctuation marks and words between clauses.
+        beginning: first words of a clause that is complete, such as a subject.
+        bound: words that bind the clauses of a sentence to each other, such as conditions and pronouns.
+        shared: beginnings of a clause that has the pronoun of the clause before it as its subject.
+        shared_after_taste: those of them that cannot be nouns, which a verb of taste may have as objects.
+        unshared: words that may belong to more than the verb after them, such as denials and infinitives.
+        introduction: the rule for a name without a further word, which needs other clauses as evidence.
+    """
+
+    separator: re.Pattern[str]
+    beginning: re.Pattern[str]
+    bound: re.Pattern[str]
+    shared: re.Pattern[str]
+    shared_after_taste: re.Pattern[str]
+    unshared: re.Pattern[str]
+    introduction: Rule
+
+
 class LanguageRules(NamedTuple):
     """The rules of a language.
 
@@ -48,6 +70,7 @@ class LanguageRules(NamedTuple):
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         user: the language's word for a user.
+        clauses: forms that decide whether a sentence is split into clauses.
     """
 
     rules: tuple[Rule, ...]
@@ -58,6 +81,7 @@ class LanguageRules(NamedTuple):
     request: re.Pattern[str]
     user: str
     words: Mapping[str, str]
+    clauses: ClauseForms
 
     @classmethod
     def load(cls, language: str) -> "LanguageRules":
@@ -70,10 +94,16 @@ class LanguageRules(NamedTuple):
 
         for name, lines in source["words"].items():
             words[name] = insert_words(lines)
-        rules = tuple(
-            Rule(**{**rule, "pattern": compile_forms(insert_words(rule["pattern"]))})
-            for rule in source["rules"]
-        )
+
+        def compile_rule(rule: Mapping[str, Any]) -> Rule:
+            return Rule(**{**rule, "pattern": compile_forms(insert_words(rule["pattern"]))})
+
+        rules = tuple(compile_rule(rule) for rule in source["rules"])
+        forms = source["clauses"]
+        compiled = {
+            name: compile_forms(insert_words(forms[name]))
+            for name in ("beginning", "bound", "shared", "shared_after_taste", "unshared")
+        }
         return cls(
             rules=rules,
             prefilter=PatternPrefilter([rule.pattern for rule in rules]),
@@ -83,6 +113,11 @@ class LanguageRules(NamedTuple):
             request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
             user=source["user"],
             words=words,
+            clauses=ClauseForms(
+                separator=re.compile(join_alternatives(forms["separator"]), re.IGNORECASE),
+                introduction=compile_rule(source["introduction"]),
+                **compiled,
+            ),
         )
 
     def find_candidates(self, text: str) -> Iterator[Rule]:

@@ -1,10 +1,12 @@
 """Statements of people about themselves. Precision comes before recall: unclear statements are left out."""
 
+import re
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.dates import DateSpan, find_dates, remove_dates, write_dates
-from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, Rule
+from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, ClauseForms, LanguageRules, Rule
 from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
 from mnemon_infra.models.language.port import PromptMessage
 
@@ -16,6 +18,7 @@ LONGEST: Final = 240
 
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"
+_PRONOUN: Final = re.compile(r"(?:I|we)(?=[ '’])", re.IGNORECASE)
 
 
 class UserStatement(NamedTuple):
@@ -46,15 +49,32 @@ class UserStatement(NamedTuple):
 
 def find_statements(message: PromptMessage) -> list[UserStatement]:
     """Return a message's statements about its author."""
-    found = (_match_rules(sentence, message.at) for sentence in split_sentences(message.text))
-    return [statement for statement in found if statement]
+    return [
+        statement
+        for sentence in split_sentences(message.text)
+        for statement in match_sentence(sentence, message.at)
+    ]
 
 
-def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
+def match_sentence(sentence: Sentence, at: datetime) -> list[UserStatement]:
+    """Return the statements of a sentence: one, none, or one for each clause that is complete alone.
+
+    `at` is the time of the message.
+    """
     if len(sentence.text) > 2 * LONGEST:
-        return None
+        return []
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     text = _trim_sentence(sentence.text, language)
+    whole = _match_rules(text, at, language)
+    if whole is None:
+        return []
+    return _split_statement(text, at, language) or [whole]
+
+
+def _match_rules(
+    text: str, at: datetime, language: LanguageRules, *, from_start: bool = False
+) -> UserStatement | None:
+    """Return the statement of a text; `from_start` ignores clauses that begin later in the text."""
     if text.endswith("?") or len(text) > LONGEST:
         return None
     plain, day = text.translate(_STRAIGHT), at.date()
@@ -65,14 +85,116 @@ def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
         named = find_dates(plain, day, rule.needs)
         if rule.needs and not any(_is_in_direction(span, day, rule.needs) for span in named):
             continue
-        if any(_begins_a_clause(plain[:begin], named, language) for begin in begins):
-            shown = write_dates(text, named)
-            ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
-            undated = remove_dates(plain, named)
-            return (
-                UserStatement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
-            )
+        if begins[0] == 0 or (
+            not from_start and any(_begins_a_clause(plain[:begin], named, language) for begin in begins)
+        ):
+            return _build_statement(text, day, language, rule, named)
     return None
+
+
+def _build_statement(
+    text: str, day: date, language: LanguageRules, rule: Rule, named: list[DateSpan]
+) -> UserStatement | None:
+    shown = write_dates(text, named)
+    ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
+    undated = remove_dates(text.translate(_STRAIGHT), named)
+    return UserStatement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
+
+
+class _Clause(NamedTuple):
+    """A part of a sentence, with the separator before it; None for the first part.
+
+    `statement` is the statement that the part makes alone; None if it depends on the part before it.
+    """
+
+    text: str
+    separator: re.Match[str] | None
+    statement: UserStatement | None
+
+
+def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[UserStatement]:
+    """Return the statements of a sentence's clauses; an empty list if the sentence is to stay whole.
+
+    A clause that is no statement alone stays with the clause before it. The sentence stays whole if a word
+    may bind clauses to each other, if a clause ends something, or if two clauses name one property of the
+    user.
+    """
+    plain, forms = text.translate(_STRAIGHT), language.clauses
+    if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):
+        return []
+    clauses: list[_Clause] = []
+    for part, separator in _split_parts(text, plain, forms.separator):
+        clause = _read_clause(part, separator, clauses[-1] if clauses else None, at, language)
+        if clause.statement is not None and not (separator and _continues_list(clauses, separator)):
+            clauses.append(clause)
+        elif not clauses or separator is None:
+            return []
+        else:
+            last = clauses[-1]
+            joined = f"{last.text}{separator[0]}{part}"
+            statement = _match_clause(joined, at, language)
+            if statement is None:
+                return []
+            clauses[-1] = _Clause(joined, last.separator, statement)
+    found = [clause.statement for clause in clauses if clause.statement]
+    slots = [statement.rule.slot for statement in found if statement.rule.slot]
+    if len(found) < 2 or len(set(slots)) < len(slots) or any(statement.rule.ends for statement in found):
+        return []
+    return found
+
+
+def _split_parts(
+    text: str, plain: str, pattern: re.Pattern[str]
+) -> Iterator[tuple[str, re.Match[str] | None]]:
+    """Yield the parts of a text between separators, each with the separator before it."""
+    begin, before = 0, None
+    for separator in pattern.finditer(plain):
+        yield text[begin : separator.start()], before
+        begin, before = separator.end(), separator
+    yield text[begin:], before
+
+
+def _continues_list(clauses: list[_Clause], separator: re.Match[str]) -> bool:
+    """Return whether "and" may end a list in the last clause: "tea, coffee and I have a dog"."""
+    return "," in clauses[-1].text and separator[0].strip(" ,;") != ""
+
+
+def _read_clause(
+    part: str,
+    separator: re.Match[str] | None,
+    before: _Clause | None,
+    at: datetime,
+    language: LanguageRules,
+) -> _Clause:
+    """Return a part as a clause, with the subject that it shares with the clause before it."""
+    text, forms = part.strip(_ENDING), language.clauses
+    while before and (opening := language.opening.match(text)):
+        text = text[opening.end() :]
+    subject = _find_shared_subject(text, before, forms)
+    shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
+    return _Clause(shown, separator, _match_clause(shown, at, language))
+
+
+def _find_shared_subject(text: str, before: _Clause | None, forms: ClauseForms) -> str | None:
+    """Return the pronoun that a text without a subject shares with the clause before it; None in doubt."""
+    if before is None or before.statement is None:
+        return None
+    shared = forms.shared_after_taste if before.statement.rule.kind == "preference" else forms.shared
+    pronoun = _PRONOUN.match(before.text)
+    if pronoun is None or not shared.match(text):
+        return None
+    if "," in before.text or forms.unshared.search(f"{before.text} {text}".translate(_STRAIGHT)):
+        return None
+    return f"{pronoun[0]} "
+
+
+def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserStatement | None:
+    plain = text.translate(_STRAIGHT)
+    if not language.clauses.beginning.match(plain):
+        return None
+    if language.clauses.introduction.pattern.match(plain):
+        return _build_statement(text, at.date(), language, language.clauses.introduction, [])
+    return _match_rules(text, at, language, from_start=True)
 
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:

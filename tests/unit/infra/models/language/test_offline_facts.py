@@ -175,6 +175,86 @@ async def test_each_sentence_is_a_fact_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Hi! I'm Anna, I'm 31 and I live in Leeds", ["User: I'm Anna", "User: I'm 31", "I live in Leeds"]),
+        ("I work as a barista and have two cats", ["I work as a barista", "I have two cats"]),
+        (
+            "I'm from Canada, work as a pilot and love jazz music",
+            ["I'm from Canada", "I work as a pilot", "I love jazz music"],
+        ),
+        ("We live in Leeds and have two dogs", ["We live in Leeds", "We have two dogs"]),
+        ("My wife is a doctor; I work at a bank", ["My wife is a doctor", "I work at a bank"]),
+        ("I like people and enjoy parties", ["I like people", "I enjoy parties"]),
+        ("I’m vegan and I’m allergic to nuts", ["User: I’m vegan", "I’m allergic to nuts"]),
+        (
+            "I have an exam on Monday and I'm allergic to nuts",
+            ["I have an exam on Monday (2026-11-23)", "I'm allergic to nuts"],
+        ),
+        (
+            "Меня зовут Дима, мне 34, живу в Казани",
+            ["Меня зовут Дима", "Пользователь: Мне 34", "Живу в Казани"],
+        ),
+        (
+            "Я Дима, мне 34, работаю в банке",
+            ["Пользователь: Я Дима", "Пользователь: Мне 34", "Работаю в банке"],
+        ),
+        (
+            "Мне 34 года, женат, двое детей, живу в Казани",
+            ["Пользователь: Мне 34 года", "Женат, двое детей", "Живу в Казани"],
+        ),
+        ("Не ем мясо и люблю рыбу", ["Пользователь: Не ем мясо", "Пользователь: Люблю рыбу"]),
+        ("Моя сестра живёт в Осло, я живу в Риге", ["Моя сестра живёт в Осло", "Я живу в Риге"]),
+        ("У меня две кошки и я работаю врачом", ["У меня две кошки", "Я работаю врачом"]),
+    ],
+)
+async def test_clauses_that_are_complete_are_facts_of_their_own(text: str, facts: list[str]) -> None:
+    told = await found(spoken(text))
+    assert [fact["text"] for fact in told] == facts
+    assert {tuple(fact["sources"]) for fact in told} == {(1,)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I like tea and coffee",
+        "I live in York and work there",
+        "When I cook, I listen to jazz and I love music",
+        "I love dogs but I'm allergic to cats",
+        "I live alone because I'm divorced and I work at night",
+        "I don't eat meat and drink milk",
+        "I like to cook and play the piano",
+        "I love peace and love songs",
+        "I love tea, coffee and I have a dog",
+        "I have a dog and she is called Mia",
+        "I'm a nurse and work at a hospital",
+        "My wife and I live in Leeds and have two kids",
+        "I no longer live in York and I work in Leeds",
+        "I live in Rome and work in Milan in winter",
+        "Last year I visited Oslo and I bought a boat",
+        "Я люблю чай и кофе",
+        "Живу в Казани и работаю там же",
+        "Живу в Казани, а работаю в Самаре",
+        "Люблю собак, но у меня аллергия на кошек",
+        "Живу один, потому что я разведён и работаю по ночам",
+        "Люблю чай, кофе и живу в Казани",
+        "У меня кошка, её зовут Муся",
+        "Живу в Риме и работаю в Милане зимой",
+        "Мы с женой живём в Туле и любим музыку",
+    ],
+)
+async def test_clauses_that_depend_on_each_other_stay_one_fact(text: str) -> None:
+    assert len(await texts(text)) <= 1
+
+
+async def test_part_of_a_split_sentence_replaces_the_known_value() -> None:
+    known = [PromptFact("pf_001", "I live in Leeds"), PromptFact("pf_002", "I'm 30 years old")]
+    reply = await answer(spoken("I'm Anna, I'm 31 and I live in York"), known)
+    told = {fact["text"]: fact["supersedes"] for fact in json.loads(reply.text)["facts"]}
+    assert told == {"User: I'm Anna": None, "User: I'm 31": "pf_002", "I live in York": "pf_001"}
+
+
+@pytest.mark.parametrize(
     ("text", "fact", "ends_on"),
     [
         ("I'm flying to Rome tomorrow", "I'm flying to Rome tomorrow (2026-11-22)", "2026-11-23"),
