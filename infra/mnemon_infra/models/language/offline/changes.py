@@ -81,6 +81,11 @@ def find_stems(text: str) -> frozenset[int]:
     return frozenset(bm25.weigh_query(text).indices)
 
 
+def remove_speaker(text: str) -> str:
+    """Return the text of a fact without the language's word for a user before it."""
+    return _SPEAKER.sub("", text)
+
+
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
     """A known fact, with its stems and slots, whether it is a denial, and whether it is about the user."""
@@ -94,7 +99,7 @@ class KnownStatement:
     @classmethod
     def from_fact(cls, fact: PromptFact) -> "KnownStatement":
         """Derive the attributes from the text of a known fact."""
-        text = _SPEAKER.sub("", fact.text)
+        text = remove_speaker(fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
         return cls(fact.id, find_stems(text), _is_denial(text), of_the_user, frozenset(slots))

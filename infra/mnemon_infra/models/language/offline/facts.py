@@ -1,21 +1,39 @@
 """Facts found by rules, in the form of a model's answer."""
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import KnownStatement, find_replaced_fact, is_known
-from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, find_statements
+from mnemon_infra.models.language.offline.changes import (
+    KnownStatement,
+    find_replaced_fact,
+    is_known,
+    remove_speaker,
+)
+from mnemon_infra.models.language.offline.corrections import ValueCorrection
+from mnemon_infra.models.language.offline.sentences import Sentence
+from mnemon_infra.models.language.offline.spoken_sentences import SpokenSentence, read_sentences
+from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, match_sentence
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
+
+RECENT: Final = timedelta(days=1)
+"""Maximum age of a known fact that a correction without a topic concerns: "sorry, July, not June"."""
+
+MOST_CORRECTIONS: Final = 5
+"""Maximum number of corrections of a window that are compared with known facts."""
+
+_DATES: Final = re.compile(r" \(\d{4}(?:-\d\d){0,2}(?:/\d{4}-\d\d-\d\d)?\)")
 
 
 class _FoundStatement(NamedTuple):
-    """A statement with the number of its message, from 1.
+    """A statement with the numbers of its messages, from 1.
 
     `speaker` is the name of the author if several people speak and the author has a name; else None.
     """
 
     statement: UserStatement
-    number: int
+    numbers: tuple[int, ...]
     speaker: str | None
 
     @property
@@ -28,24 +46,30 @@ def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -
     """Return users' new statements about themselves, as JSON objects of the form that a prompt asks for."""
     kept: list[_FoundStatement] = []
     facts_known = [KnownStatement.from_fact(fact) for fact in known]
-    for found in _find_statements(messages):
+    sentences = read_sentences(messages)
+    corrected = _correct_known_facts(sentences, messages, known)
+    for found in _find_statements(sentences, messages):
         earlier = [KnownStatement.from_fact(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # The last statement counts for a slot with one value.
         kept = [other for other in kept if other.place is None or other.place != found.place]
         kept.append(found)
-    return [_build_fact(found, facts_known) for found in kept]
+    return [_build_fact(found, facts_known) for found in kept] + corrected
 
 
-def _find_statements(messages: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
-    users = [(number, message) for number, message in enumerate(messages, 1) if message.role == "user"]
-    several = len({message.name for _, message in users}) > 1
-    for number, message in users:
-        for statement in find_statements(message):
-            speaker = " ".join(message.name.split()) if several and message.name else None
+def _find_statements(
+    sentences: Sequence[SpokenSentence], messages: Sequence[PromptMessage]
+) -> Iterator[_FoundStatement]:
+    several = _have_several_authors(messages)
+    for sentence in sentences:
+        if sentence.is_applied:
+            continue
+        name = sentence.message.name
+        speaker = " ".join(name.split()) if several and name else None
+        for statement, numbers in sentence.statements:
             if len(statement.write_fact(speaker)) <= LONGEST:
-                yield _FoundStatement(statement, number, speaker)
+                yield _FoundStatement(statement, tuple(dict.fromkeys(numbers)), speaker)
 
 
 def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
@@ -62,5 +86,62 @@ def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
         # If several people speak, the owner of the known facts is unknown.
         "supersedes": None if speaker else find_replaced_fact(statement, known),
-        "sources": [found_statement.number],
+        "sources": list(found_statement.numbers),
     }
+
+
+def _have_several_authors(messages: Sequence[PromptMessage]) -> bool:
+    return len({message.name for message in messages if message.role == "user"}) > 1
+
+
+def _correct_known_facts(
+    sentences: Sequence[SpokenSentence], messages: Sequence[PromptMessage], known: Sequence[PromptFact]
+) -> list[dict[str, Any]]:
+    """Return known facts with the corrections of this window, in place of the known ones.
+
+    A correction concerns a known fact if no earlier message of the window has the wrong value, and exactly
+    one known fact has it. Sentences that make such corrections are marked as applied.
+    """
+    if _have_several_authors(messages):
+        return []  # the owner of the known facts is unknown
+    facts: list[dict[str, Any]] = []
+    first = next((number for number, message in enumerate(messages, 1) if message.role == "user"), 0)
+    for said in [each for each in sentences if each.correction][:MOST_CORRECTIONS]:
+        correction = said.correction
+        if correction is None or correction.old is None or (correction.is_bare and said.number != first):
+            continue
+        if any(correction.may_concern(message.text) for message in messages[: said.number - 1]):
+            continue
+        concerned = [fact for fact in known if correction.may_concern(fact.text)]
+        if len(concerned) == 1 and (fact := _correct_fact(correction, said, concerned[0])):
+            said.is_applied = True
+            facts.append(fact)
+    return facts
+
+
+def _correct_fact(
+    correction: ValueCorrection, said: SpokenSentence, fact: PromptFact
+) -> dict[str, Any] | None:
+    """Return a known fact with a correction; None in doubt.
+
+    Dates in the text of the fact are relative to the day on which its words were said, which is not known:
+    the fact is corrected only if the day on which it was saved gives the same dates.
+    """
+    at = said.message.at
+    is_recent = fact.saved_at is not None and timedelta() <= at - fact.saved_at <= RECENT
+    if correction.names_a_day or ((correction.is_bare or correction.names_a_weekday) and not is_recent):
+        return None
+    former = remove_speaker(fact.text)
+    words = _DATES.sub("", former)
+    corrected = correction.apply(words)
+    if corrected is None:
+        return None
+    is_cyrillic = said.sentence.is_cyrillic
+    read = match_sentence(Sentence(words, is_cyrillic), fact.saved_at or at)
+    written = match_sentence(Sentence(corrected, is_cyrillic), fact.saved_at or at)
+    if [statement.text for statement in read] == [former] and len(written) == 1:
+        found = _FoundStatement(written[0], (said.number,), None)
+        return {**_build_fact(found, ()), "supersedes": fact.id}
+    if read or words != former:
+        return None
+    return {"text": corrected, "supersedes": fact.id, "sources": [said.number]}

@@ -86,7 +86,7 @@ class LanguageRules(NamedTuple):
     @classmethod
     def load(cls, language: str) -> "LanguageRules":
         """Load the rules of a language from its file, and compile their patterns."""
-        source = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text("utf-8"))
+        source = load_forms(language)
         words: dict[str, str] = {}
 
         def insert_words(lines: str) -> str:
@@ -123,6 +123,11 @@ class LanguageRules(NamedTuple):
     def find_candidates(self, text: str) -> Iterator[Rule]:
         """Yield the rules that can match a text, in order."""
         return (self.rules[number] for number in self.prefilter.find_candidates(text))
+
+
+def load_forms(language: str) -> Mapping[str, Any]:
+    """Return the content of the file of a language."""
+    return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text("utf-8"))
 
 
 _WORD: Final = re.compile(r"\{([A-Z_]+)\}")

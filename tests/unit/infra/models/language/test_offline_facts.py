@@ -339,6 +339,20 @@ PIECES = st.sampled_from(
             "> ",
             "😊",
         ),
+        *(
+            "sorry",
+            "not",
+            "I mean",
+            "but",
+            "and",
+            "in June",
+            "July",
+            "точнее",
+            "а не",
+            "в июле",
+            "две",
+            "Leeds, not",
+        ),
     ]
 )
 
@@ -361,6 +375,10 @@ async def test_long_message_takes_no_quadratic_time() -> None:
         "мой " * 20_000,
         '"' * 50_000,
         "1 " * 50_000,
+        "July, not June. " * 5_000,
+        "Our trip is in July, not June. " * 5_000,
+        "I live in Leeds, and " * 5_000,
+        "not a but " * 5_000,
     ]
     begun = time.process_time()
     await found(spoken(*texts))

@@ -1,0 +1,121 @@
+"""Words of corrections in English and Russian, from the table `corrections` in the file of each language."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from mnemon_infra.models.language.offline.rules import compile_forms, join_alternatives, load_forms
+
+ValueKind = Literal["month", "weekday", "day", "number", "name", "word"]
+"""Kind of a word of a value; `day` is a word such as "tomorrow"."""
+
+
+class CorrectionForms:
+    """The words of one language in which people correct themselves.
+
+    Attributes:
+        opening: words at the beginning of a correction that are not part of its values.
+        marker: openings that say that the sentence is a correction.
+        strong_marker: markers after which the new value may stand alone.
+        closing: words at the end of a correction that say that it is one.
+        patterns: patterns of a whole correction, with the groups `old`, `new` and `separator` (the mark or
+            word between them), and some with `before`.
+        lead: prepositions and articles before a value.
+        of_time: prepositions before a time.
+        fillers: words that refer to no other statement.
+        no_values: words that are no part of a value, such as pronouns and prepositions.
+        unclear_months: months that are other words, too, unless they are capitalised.
+        before_weekday: preposition of a weekday in the place of a word such as "tomorrow"; empty if unknown.
+        has_capital_times: True if months and weekdays are capitalised.
+        years: forms of the noun for years of age, by the agreement of the number before it.
+    """
+
+    def __init__(self, language: str) -> None:
+        forms: Mapping[str, Any] = load_forms(language)["corrections"]
+        self.opening = re.compile(
+            rf"{join_alternatives(forms['opening'])}(?!\w)[\s,.:;!…—–-]*", re.IGNORECASE
+        )
+        self.marker = compile_forms(forms["marker"])
+        self.strong_marker = compile_forms(forms["strong_marker"])
+        self.closing = re.compile(rf"[\s,.]+{join_alternatives(forms['closing'])}[\s.!]*$", re.IGNORECASE)
+        self.patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in forms["patterns"])
+        self.lead = frozenset(forms["lead"].split())
+        self.of_time = frozenset(forms["of_time"].split())
+        self.fillers = frozenset(forms["fillers"].split())
+        self.no_values = frozenset(forms["no_values"].split()) | self.lead
+        self.unclear_months = frozenset(forms["unclear_months"].split())
+        self.before_weekday: str = forms["before_weekday"]
+        self.has_capital_times: bool = forms["has_capital_times"]
+        self.years: Mapping[str, str] = forms["years"]
+        self._variants: Mapping[str, str] = forms["variants"]
+        self._days = frozenset(forms["days"])
+        self._numbers: Mapping[str, str] = {
+            word: agreement for agreement, words in forms["numbers"].items() for word in words.split()
+        }
+        self._months: Sequence[Sequence[str]] = [words.split() for words in forms["months"]]
+        self._weekdays: Sequence[Sequence[str]] = [words.split() for words in forms["weekdays"]]
+
+    @cached_property
+    def months(self) -> frozenset[str]:
+        """The names of months, in all forms."""
+        return frozenset(word for words in self._months for word in words)
+
+    @cached_property
+    def _declined(self) -> Mapping[str, Sequence[str]]:
+        return {word: words for words in (*self._months, *self._weekdays) for word in words}
+
+    def find_kind(self, word: str) -> ValueKind | None:
+        """Return the kind of a word in lower case; None if it may be a name or another word."""
+        if word in self.months:
+            return "month"
+        if word in self._declined:
+            return "weekday"
+        if word in self._days:
+            return "day"
+        return "number" if word[0].isdigit() or word in self._numbers else None
+
+    def fold_form(self, word: str) -> str:
+        """Return one form for all forms of a month or weekday; any other word itself."""
+        return self._declined[word][0] if word in self._declined else word
+
+    def fold_lead(self, words: Sequence[str]) -> list[str]:
+        """Return prepositions without the difference between «в» and «во», or "a" and "an"."""
+        return [self._variants.get(word, word) for word in words]
+
+    def inflect(self, new: str, old: str) -> str | None:
+        """Return a month or weekday in the form of another one; None if one of them is another word."""
+        if new not in self._declined or old not in self._declined:
+            return None
+        return self._declined[new][self._declined[old].index(old)]
+
+    def adapt_lead(self, lead: str, value: str) -> str | None:
+        """Return the variant of a preposition or article that a value needs; None if it needs no other."""
+        if self.fold_lead([lead])[0] not in self._variants.values():
+            return None
+        for variant, base in self._variants.items():
+            needed = variant if _LONG_LEAD[variant].match(value) else base
+            if base == self.fold_lead([lead])[0]:
+                return needed if needed != lead else None
+        return None
+
+    def find_agreement(self, number: str) -> str | None:
+        """Return the kind of agreement of a noun with a number; None if it is unknown."""
+        if number in self._numbers:
+            return self._numbers[number]
+        if not number.isdecimal():
+            return None
+        if self.years:
+            tens, ones = int(number) % 100 // 10, int(number) % 10
+            return "many" if tens == 1 or not 1 <= ones <= 4 else "one" if ones == 1 else "few"
+        return "one" if int(number) == 1 else "many"
+
+
+_LONG_LEAD: Final[Mapping[str, re.Pattern[str]]] = {
+    "an": re.compile("[aeio]|u(?!ni|se)", re.IGNORECASE),
+    "во": re.compile("вт|вл|вс|фр", re.IGNORECASE),
+}
+"""Beginnings of values before which the longer variant of a word stands."""
+
+ENGLISH: Final = CorrectionForms("english")
+RUSSIAN: Final = CorrectionForms("russian")

@@ -1,0 +1,350 @@
+"""Corrections of earlier statements: "sorry, July, not June", «не в августе, а в июле».
+
+A correction names a wrong value, and the value to put in its place. It applies to the only sentence of the
+same person that has the wrong value. In doubt, no sentence is changed.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.changes import find_stems
+from mnemon_infra.models.language.offline.correction_forms import (
+    ENGLISH,
+    RUSSIAN,
+    CorrectionForms,
+    ValueKind,
+)
+
+LONGEST: Final = 160
+"""Maximum number of characters of a sentence that is read as a correction."""
+
+MOST_WORDS: Final = 3
+"""Maximum number of words of a value, without prepositions and articles before them."""
+
+_STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е", "Ё": "Е"})
+_WORD: Final = re.compile(r"[^\W_]+(?:['.:-][^\W_]+)*")
+_TIMES: Final = frozenset(("month", "weekday", "day"))
+
+
+class _PlacedWord(NamedTuple):
+    """A word of a sentence, in lower case, with its place in the text."""
+
+    word: str
+    start: int
+    end: int
+    is_capital: bool
+
+
+class _Value(NamedTuple):
+    """A value in a sentence: its words, and the prepositions and articles before them."""
+
+    lead: Sequence[_PlacedWord]
+    core: Sequence[_PlacedWord]
+
+    @property
+    def words(self) -> list[str]:
+        return [token.word for token in self.core]
+
+
+class ValueCorrection(NamedTuple):
+    """A correction in a sentence.
+
+    Attributes:
+        text: the sentence.
+        old: the wrong value; None if the sentence only has the new one, as in "I meant Tuesday".
+        new: the value to put in its place.
+        kinds: kinds of the words of the new value.
+        rest: the other words of the sentence, except fillers; the corrected sentence must have all of them.
+        is_marked: True if words such as "sorry" or "I mean" say that the sentence corrects something.
+    """
+
+    text: str
+    old: _Value | None
+    new: _Value
+    kinds: tuple[ValueKind, ...]
+    rest: frozenset[str]
+    is_marked: bool
+    forms: CorrectionForms
+
+    @property
+    def names_a_day(self) -> bool:
+        """True if a value depends on the day of the message: "tomorrow"."""
+        return "day" in (*self.kinds, *(_find_kinds(self.old, self.forms) if self.old else ()))
+
+    @property
+    def names_a_weekday(self) -> bool:
+        """True if the new value is a weekday."""
+        return "weekday" in self.kinds
+
+    @property
+    def is_bare(self) -> bool:
+        """True if the sentence only has the values, and could answer a question."""
+        return not self.rest
+
+    def may_answer(self, questions: Sequence[str]) -> bool:
+        """Return whether the sentence may be the answer to one of these questions, and no correction.
+
+        A number answers many questions, a name or time in the place of another one only those about it.
+        """
+        if not questions or not self.is_bare:
+            return False
+        is_distinct = self.old is not None and (self.is_marked or set(self.kinds) <= _TIMES | {"name"})
+        return not is_distinct or any(map(self.may_concern, questions))
+
+    def may_concern(self, text: str) -> bool:
+        """Return whether a text has the wrong value, or words with its stems."""
+        if self.old is None or self._find_uses(_read_tokens(text)):
+            return True
+        stems = find_stems(self.text[self.old.core[0].start : self.old.core[-1].end])
+        return bool(stems) and stems <= find_stems(text)
+
+    def apply(self, text: str) -> str | None:
+        """Return a text with the new value in place of the wrong one; None in doubt."""
+        tokens = _read_tokens(text)
+        uses = self._find_uses(tokens)
+        words = {token.word for token in tokens}
+        said = set(self.new.words) - set(self.old.words if self.old else ())
+        if len(uses) != 1 or self.rest - words or said & words:
+            return None
+        begin, end = uses[0]
+        used = _Value(_read_lead(tokens, begin, self.forms), tokens[begin:end])
+        replacement = self._write_value(used)
+        following = tokens[end] if end < len(tokens) and tokens[end].start == used.core[-1].end + 1 else None
+        after = self._agree_noun(used, following)
+        if replacement is None or after is None:
+            return None
+        shown, replaced = replacement
+        start = used.lead[-replaced].start if replaced else used.core[0].start
+        shown = f"{shown}{after}" if text[:start].strip() else f"{shown[:1].upper()}{shown[1:]}{after}"
+        stop = following.end if following and after else used.core[-1].end
+        return f"{text[:start]}{shown}{text[stop:]}"
+
+    def _find_uses(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
+        if self.old is None:
+            return [
+                (begin, end)
+                for begin, end, kinds in _find_runs(tokens, self.forms)
+                if _are_alike(kinds, self.kinds)
+            ]
+        wanted = [self.forms.fold_form(word) for word in self.old.words]
+        size = len(wanted)
+        return [
+            (begin, begin + size)
+            for begin in range(len(tokens) - size + 1)
+            if [self.forms.fold_form(token.word) for token in tokens[begin : begin + size]] == wanted
+        ]
+
+    def _agree_noun(self, used: _Value, following: _PlacedWord | None) -> str | None:
+        """Return the text in place of the word after a number: empty if the word stays, None in doubt.
+
+        A noun keeps its form in «три кошки» and «две кошки», but not in «пять кошек».
+        """
+        if set(self.kinds) != {"number"} or following is None or following.word in self.forms.months:
+            return ""
+        agreement = self.forms.find_agreement(self.new.words[-1])
+        if agreement and following.word in self.forms.years.values():
+            return f" {self.forms.years[agreement]}" if agreement in self.forms.years else None
+        is_same = agreement is not None and agreement == self.forms.find_agreement(used.words[-1])
+        return "" if is_same else None
+
+    def _write_value(self, used: _Value) -> tuple[str, int] | None:
+        """Return the text of the new value, and how many words of the lead it replaces; None in doubt."""
+        had = [token.word for token in used.lead]
+        old_lead = [token.word for token in self.old.lead] if self.old else []
+        new_lead = [token.word for token in self.new.lead]
+        if old_lead and had[-len(old_lead) :] != old_lead:
+            return None
+        core = self._write_core(used)
+        if new_lead:
+            count = len(old_lead or new_lead)
+            if "day" in _find_kinds(used, self.forms):
+                count = 0
+            elif not old_lead and self.forms.fold_lead(had[-count:]) != self.forms.fold_lead(new_lead):
+                return None
+            return f"{' '.join(new_lead)} {core}", count
+        if "day" in self.kinds:
+            count = int(bool(had) and had[-1] in self.forms.of_time)
+            return (core, count) if count or "day" in _find_kinds(used, self.forms) else None
+        if "day" in _find_kinds(used, self.forms):
+            return (f"{self.forms.before_weekday} {core}", 0) if self.forms.before_weekday else None
+        if had and (other := self.forms.adapt_lead(had[-1], core)):
+            return f"{other} {core}", 1
+        return core, 0
+
+    def _write_core(self, used: _Value) -> str:
+        """Return the words of the new value, in the form of the wrong one if these are months or weekdays."""
+        text = self.text[self.new.core[0].start : self.new.core[-1].end]
+        if len(used.core) == len(self.new.core) and not self.new.lead:
+            shown = zip(used.core, self.new.core, strict=True)
+            text = " ".join(
+                self.forms.inflect(new.word, old.word) or self.text[new.start : new.end] for old, new in shown
+            )
+        if set(self.kinds) & _TIMES and self.forms.has_capital_times:
+            return text[:1].upper() + text[1:] if "day" not in self.kinds else text[:1].lower() + text[1:]
+        if not used.core[0].is_capital or used.core[0].start == 0:
+            is_name = self.old is None or self.old.core[0].is_capital
+            return text if is_name else text[:1].lower() + text[1:]
+        return text[:1].upper() + text[1:]
+
+
+def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
+    """Return the correction that a sentence makes; None if it makes none, or more than a correction."""
+    if len(text) > LONGEST or "?" in text or '"' in text:
+        return None
+    forms = RUSSIAN if is_cyrillic else ENGLISH
+    plain = text.translate(_STRAIGHT)
+    begin, is_marked, is_strong = 0, False, False
+    while opening := forms.opening.match(plain, begin):
+        begin = opening.end()
+        is_marked = is_marked or forms.marker.match(opening[0]) is not None
+        is_strong = is_strong or forms.strong_marker.match(opening[0]) is not None
+    end = len(plain.rstrip(" .!…)"))
+    while closing := forms.closing.search(plain, begin, end):
+        end, is_marked = closing.start(), True
+    for form in forms.patterns:
+        if match := form.fullmatch(plain, begin, end):
+            found = _read_correction(text, match, forms, is_marked=is_marked)
+            if found:
+                return found
+    if not is_strong:
+        return None
+    return _read_new_value(text, _read_tokens(text, begin, end), forms)
+
+
+def _read_correction(
+    text: str, match: re.Match[str], forms: CorrectionForms, *, is_marked: bool
+) -> ValueCorrection | None:
+    old = _read_value(_read_tokens(text, *match.span("old")), forms)
+    said = _read_tokens(text, *match.span("new"))
+    before = _read_tokens(text, *match.span("before")) if "before" in match.groupdict() else []
+    if old is None or not said:
+        return None
+    kinds = _find_kinds(old, forms)
+    found = _find_new_value(said, kinds, forms, is_last=match.start("new") < match.start("old"))
+    # Without a comma, "I could not live in Leeds" denies a statement.
+    is_denial = kinds == ("word",) and match.group("separator") == ""
+    if found is None or is_denial:
+        return None
+    new, rest = found
+    words = frozenset(token.word for token in (*before, *rest)) - forms.fillers
+    correction = ValueCorrection(text, old, new, _find_kinds(new, forms), words, is_marked, forms)
+    # The first word of a sentence is capitalised, so it may be no name: "Poems by Ann, not Anna".
+    has_other_size = "name" in kinds and len(new.core) != len(old.core) and new.core[0].start == 0
+    if new.words == old.words or has_other_size:
+        return None
+    return correction if is_marked or words or kinds != ("word",) else None
+
+
+def _read_new_value(
+    text: str, tokens: Sequence[_PlacedWord], forms: CorrectionForms
+) -> ValueCorrection | None:
+    """Return a correction without a wrong value: a time or a number alone."""
+    while tokens and tokens[0].word in forms.fillers and tokens[0].word not in forms.lead:
+        tokens = tokens[1:]
+    new = _read_value(tokens, forms)
+    if new is None:
+        return None
+    kinds = _find_kinds(new, forms)
+    if not set(kinds) <= _TIMES | {"number"}:
+        return None
+    return ValueCorrection(text, None, new, kinds, frozenset(), is_marked=True, forms=forms)
+
+
+def _find_new_value(
+    tokens: Sequence[_PlacedWord], kinds: tuple[ValueKind, ...], forms: CorrectionForms, *, is_last: bool
+) -> tuple[_Value, Sequence[_PlacedWord]] | None:
+    """Return the value among words that can replace one of these kinds, and the other words.
+
+    If `is_last`, a time or a name is the last of the words, else the first.
+    """
+    begin = 0
+    while begin < len(tokens) and tokens[begin].word in forms.fillers - forms.lead:
+        begin += 1
+    alone = _read_value(tokens[begin:], forms)
+    if alone and (
+        len(alone.core) == 1 if kinds == ("word",) else _are_alike(_find_kinds(alone, forms), kinds)
+    ):
+        return alone, ()
+    if kinds == ("word",):
+        runs = [(len(tokens) - 1, len(tokens))]
+    else:
+        runs = [(start, end) for start, end, found in _find_runs(tokens, forms) if _are_alike(found, kinds)]
+    if len(runs) != 1:
+        return None
+    start, end = runs[0]
+    lead = _read_lead(tokens, start, forms)
+    value = _Value(lead, tokens[start:end])
+    before, after = tokens[: start - len(lead)], tokens[end:]
+    if kinds != ("number",) and (after if is_last else before):
+        return None
+    return (value, [*before, *after]) if _is_sound(value, forms) else None
+
+
+def _find_runs(
+    tokens: Sequence[_PlacedWord], forms: CorrectionForms
+) -> Iterator[tuple[int, int, tuple[ValueKind, ...]]]:
+    """Yield the longest runs of words that are times, numbers or names, with their kinds."""
+    begin = 0
+    while begin < len(tokens):
+        kind = _find_kind(tokens[begin], forms, is_first=begin == 0)
+        end = begin + 1
+        if kind != "word":
+            is_name = kind == "name"
+            while end < len(tokens) and (following := _find_kind(tokens[end], forms)) != "word":
+                if is_name != (following == "name") or tokens[end].start != tokens[end - 1].end + 1:
+                    break
+                end += 1
+            yield begin, end, _find_kinds(_Value((), tokens[begin:end]), forms)
+        begin = end
+
+
+def _read_tokens(text: str, begin: int = 0, end: int | None = None) -> list[_PlacedWord]:
+    plain = text.translate(_STRAIGHT)
+    return [
+        _PlacedWord(match[0].lower(), match.start(), match.end(), match[0][0].isupper())
+        for match in _WORD.finditer(plain, begin, len(plain) if end is None else end)
+    ]
+
+
+def _read_value(tokens: Sequence[_PlacedWord], forms: CorrectionForms) -> _Value | None:
+    """Return words as a value, perhaps after prepositions and articles; None if they are no value."""
+    begin = 0
+    while begin < len(tokens) and tokens[begin].word in forms.lead:
+        begin += 1
+    value = _Value(tokens[:begin], tokens[begin:])
+    return value if _is_sound(value, forms) else None
+
+
+def _is_sound(value: _Value, forms: CorrectionForms) -> bool:
+    """Return whether words can be a value: few, without pronouns, auxiliary verbs and prepositions."""
+    return 0 < len(value.core) <= MOST_WORDS and forms.no_values.isdisjoint(value.words)
+
+
+def _read_lead(tokens: Sequence[_PlacedWord], begin: int, forms: CorrectionForms) -> Sequence[_PlacedWord]:
+    start = begin
+    while start > 0 and tokens[start - 1].word in forms.lead:
+        start -= 1
+    return tokens[start:begin]
+
+
+def _find_kinds(value: _Value, forms: CorrectionForms) -> tuple[ValueKind, ...]:
+    kinds = tuple(_find_kind(token, forms) for token in value.core)
+    if "word" in kinds:
+        return ("word",)
+    return ("name",) if set(kinds) == {"name"} else kinds
+
+
+def _find_kind(token: _PlacedWord, forms: CorrectionForms, *, is_first: bool = False) -> ValueKind:
+    kind = forms.find_kind(token.word)
+    if kind == "month" and token.word in forms.unclear_months and not token.is_capital:
+        return "word"
+    if kind:
+        return kind
+    return "name" if token.is_capital and not is_first and token.word not in forms.fillers else "word"
+
+
+def _are_alike(one: tuple[ValueKind, ...], other: tuple[ValueKind, ...]) -> bool:
+    """Return whether a value of one kind can replace one of the other: a weekday can replace "tomorrow"."""
+    days = {"weekday", "day"}
+    return one == other or (len(one) == len(other) == 1 and {*one, *other} <= days)

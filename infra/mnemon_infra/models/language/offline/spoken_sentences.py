@@ -1,0 +1,102 @@
+"""Sentences of the users of a window, with the corrections that the same users made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.corrections import ValueCorrection, find_correction
+from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
+from mnemon_infra.models.language.offline.statements import UserStatement, match_sentence
+from mnemon_infra.models.language.port import PromptMessage
+
+MOST_SENTENCES: Final = 50
+"""Number of a user's last sentences that a correction may concern."""
+
+
+class SourcedStatement(NamedTuple):
+    """A statement, with the numbers of the messages that it is drawn from: its own, and its corrections."""
+
+    statement: UserStatement
+    numbers: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class SpokenSentence:
+    """A sentence of a user.
+
+    Attributes:
+        sentence: the sentence, with corrections applied.
+        number: the number of its message, from 1.
+        message: the message.
+        statements: the statements in the sentence.
+        correction: the correction that the sentence makes; None if it makes none, or a doubtful one.
+        is_applied: True if the sentence corrected another sentence, which then has its content.
+    """
+
+    sentence: Sentence
+    number: int
+    message: PromptMessage
+    statements: list[SourcedStatement] = field(default_factory=list)
+    correction: ValueCorrection | None = None
+    is_applied: bool = False
+
+
+def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
+    """Return the sentences of users in order, without those that only corrected another sentence."""
+    spoken: list[SpokenSentence] = []
+    for number, message in enumerate(messages, 1):
+        if message.role != "user":
+            continue
+        for sentence in split_sentences(message.text):
+            said = SpokenSentence(sentence, number, message)
+            said.correction = find_correction(sentence.text, is_cyrillic=sentence.is_cyrillic)
+            said.is_applied = _correct_earlier_sentence(said, spoken, messages)
+            if not said.is_applied:
+                said.statements = [
+                    SourcedStatement(statement, (number,))
+                    for statement in match_sentence(sentence, message.at)
+                ]
+            spoken.append(said)
+    return [said for said in spoken if not said.is_applied]
+
+
+def _correct_earlier_sentence(
+    said: SpokenSentence, spoken: Sequence[SpokenSentence], messages: Sequence[PromptMessage]
+) -> bool:
+    """Apply a correction to the one sentence of the same user that it concerns.
+
+    Return False if there is no correction, or if it is not clear which sentence it concerns.
+    """
+    correction = said.correction
+    if correction is None:
+        return False
+    own = [other for other in spoken if other.message.name == said.message.name and not other.is_applied]
+    own = own[-1:] if correction.old is None else own[-MOST_SENTENCES:]
+    concerned = [other for other in own if correction.may_concern(other.sentence.text)]
+    if len(concerned) != 1 or not concerned[0].statements:
+        return False
+    other = concerned[0]
+    text = correction.apply(other.sentence.text)
+    if text is None or correction.may_answer(_list_questions(messages[other.number : said.number - 1])):
+        return False
+    sentence = other.sentence._replace(text=text)
+    statements = match_sentence(sentence, other.message.at)
+    if [found.rule for found in statements] != [found.statement.rule for found in other.statements]:
+        return False
+    other.sentence = sentence
+    other.statements = [
+        former if former.statement == found else SourcedStatement(found, (*former.numbers, said.number))
+        for former, found in zip(other.statements, statements, strict=True)
+    ]
+    return True
+
+
+def _list_questions(messages: Sequence[PromptMessage]) -> list[str]:
+    """Return the assistant's questions."""
+    return [
+        sentence.text
+        for message in messages
+        if message.role == "assistant"
+        for sentence in split_sentences(message.text)
+        if sentence.is_question
+    ]
