@@ -108,10 +108,15 @@ class KnownStatement:
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether a known fact has all stems of the statement.
 
-    The fact must be a denial if the statement is one, and no denial otherwise.
+    The fact must be a denial if the statement is one, and no denial otherwise. If only one of them names a
+    relative, it may be about another person: "My mother lives in Riga", "I live in Riga".
     """
     said, denies = find_stems(statement.text), _is_denial(statement.text)
-    return any(said <= fact.stems and denies == fact.is_denial for fact in known)
+    of_the_user = _NOT_OF_THE_USER.search(statement.text) is None
+    return any(
+        said <= fact.stems and denies == fact.is_denial and of_the_user == fact.is_of_the_user
+        for fact in known
+    )
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:

@@ -27,7 +27,7 @@ _DATES: Final = re.compile(r" \(\d{4}(?:-\d\d){0,2}(?:/\d{4}-\d\d-\d\d)?\)")
 
 
 class _FoundStatement(NamedTuple):
-    """A statement with the numbers of its messages, from 1.
+    """A statement with the numbers of its messages, from 1, and the number of its sentence.
 
     `speaker` is the name of the author if several people speak and the author has a name; else None.
     """
@@ -35,6 +35,7 @@ class _FoundStatement(NamedTuple):
     statement: UserStatement
     numbers: tuple[int, ...]
     speaker: str | None
+    sentence: int
 
     @property
     def place(self) -> tuple[str, str | None] | None:
@@ -49,7 +50,12 @@ def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -
     sentences = read_sentences(messages)
     corrected = _correct_known_facts(sentences, messages, known)
     for found in _find_statements(sentences, messages):
-        earlier = [KnownStatement.from_fact(PromptFact("", other.statement.text)) for other in kept]
+        # The clauses of one sentence say different things: "I love my dog and my dog loves me".
+        earlier = [
+            KnownStatement.from_fact(PromptFact("", other.statement.text))
+            for other in kept
+            if other.sentence != found.sentence
+        ]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # The last statement counts for a slot with one value.
@@ -62,14 +68,14 @@ def _find_statements(
     sentences: Sequence[SpokenSentence], messages: Sequence[PromptMessage]
 ) -> Iterator[_FoundStatement]:
     several = _have_several_authors(messages)
-    for sentence in sentences:
+    for place, sentence in enumerate(sentences):
         if sentence.is_applied:
             continue
         name = sentence.message.name
         speaker = " ".join(name.split()) if several and name else None
         for statement, numbers in sentence.statements:
             if len(statement.write_fact(speaker)) <= LONGEST:
-                yield _FoundStatement(statement, tuple(dict.fromkeys(numbers)), speaker)
+                yield _FoundStatement(statement, tuple(dict.fromkeys(numbers)), speaker, place)
 
 
 def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
@@ -140,7 +146,7 @@ def _correct_fact(
     read = match_sentence(Sentence(words, is_cyrillic), fact.saved_at or at)
     written = match_sentence(Sentence(corrected, is_cyrillic), fact.saved_at or at)
     if [statement.text for statement in read] == [former] and len(written) == 1:
-        found = _FoundStatement(written[0], (said.number,), None)
+        found = _FoundStatement(written[0], (said.number,), None, 0)
         return {**_build_fact(found, ()), "supersedes": fact.id}
     if read or words != former:
         return None

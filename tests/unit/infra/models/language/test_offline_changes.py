@@ -72,6 +72,18 @@ async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) ->
     assert [fact["supersedes"] for fact in await found([text], *known)] == [None]
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("I live in Riga", "My mother lives in Riga"),
+        ("Я живу в Риге", "Моя мама живёт в Риге"),
+        ("My mother lives in Riga", "I live with my cat near Riga"),
+    ],
+)
+async def test_fact_about_another_person_makes_no_statement_known(text: str, known: str) -> None:
+    assert [fact["text"] for fact in await found([text], known)] == [text]
+
+
 async def test_denied_statement_is_another_fact() -> None:
     assert len(await found(["I don't like mushrooms"], "I like mushrooms")) == 1
 

@@ -205,6 +205,8 @@ async def test_each_sentence_is_a_fact_of_its_own() -> None:
         ),
         ("Не ем мясо и люблю рыбу", ["Пользователь: Не ем мясо", "Пользователь: Люблю рыбу"]),
         ("Моя сестра живёт в Осло, я живу в Риге", ["Моя сестра живёт в Осло", "Я живу в Риге"]),
+        ("I love my dog and my dog loves me", ["I love my dog", "My dog loves me"]),
+        ("My mother lives in Riga and I live in Riga", ["My mother lives in Riga", "I live in Riga"]),
         ("У меня две кошки и я работаю врачом", ["У меня две кошки", "Я работаю врачом"]),
     ],
 )
@@ -225,6 +227,7 @@ async def test_clauses_that_are_complete_are_facts_of_their_own(text: str, facts
         "I don't eat meat and drink milk",
         "I like to cook and play the piano",
         "I love peace and love songs",
+        "I like to travel and have a van",
         "I love tea, coffee and I have a dog",
         "I have a dog and she is called Mia",
         "I'm a nurse and work at a hospital",
