@@ -15,6 +15,7 @@ from mnemon_infra.models.language.offline.correction_forms import (
     CorrectionForms,
     ValueKind,
 )
+from mnemon_infra.models.language.offline.sentences import Sentence
 
 LONGEST: Final = 160
 """Maximum number of characters of a sentence that is read as a correction."""
@@ -82,15 +83,21 @@ class ValueCorrection(NamedTuple):
         """True if the sentence only has the values, and could answer a question."""
         return not self.rest
 
-    def may_answer(self, questions: Sequence[str]) -> bool:
-        """Return whether the sentence may be the answer to one of these questions, and no correction.
+    def may_answer(self, said: Sequence[Sentence]) -> bool:
+        """Return whether the sentence may answer the assistant, whose sentences are `said`.
 
-        A number answers many questions, a name or time in the place of another one only those about it.
+        Without a marker, it may correct what the assistant said. A number answers many questions, a name or a
+        time in the place of another one only those about it.
         """
-        if not questions or not self.is_bare:
+        if not self.is_bare:
             return False
+        questions = [sentence for sentence in said if sentence.is_question]
         is_distinct = self.old is not None and (self.is_marked or set(self.kinds) <= _TIMES | {"name"})
-        return not is_distinct or any(map(self.may_concern, questions))
+        if questions and not is_distinct:
+            return True
+        return self.old is not None and any(
+            self.may_concern(sentence.text) for sentence in (questions if self.is_marked else said)
+        )
 
     def may_concern(self, text: str) -> bool:
         """Return whether a text has the wrong value, or words with its stems."""

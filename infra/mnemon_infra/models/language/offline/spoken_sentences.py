@@ -77,7 +77,7 @@ def _correct_earlier_sentence(
         return False
     other = concerned[0]
     text = correction.apply(other.sentence.text)
-    if text is None or correction.may_answer(_list_questions(messages[other.number : said.number - 1])):
+    if text is None or correction.may_answer(_list_answers(messages[other.number : said.number - 1])):
         return False
     sentence = other.sentence._replace(text=text)
     statements = match_sentence(sentence, other.message.at)
@@ -91,12 +91,11 @@ def _correct_earlier_sentence(
     return True
 
 
-def _list_questions(messages: Sequence[PromptMessage]) -> list[str]:
-    """Return the assistant's questions."""
+def _list_answers(messages: Sequence[PromptMessage]) -> list[Sentence]:
+    """Return the assistant's sentences."""
     return [
-        sentence.text
+        sentence
         for message in messages
         if message.role == "assistant"
         for sentence in split_sentences(message.text)
-        if sentence.is_question
     ]

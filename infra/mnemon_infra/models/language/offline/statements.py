@@ -172,7 +172,11 @@ def _read_clause(
         text = text[opening.end() :]
     subject = _find_shared_subject(text, before, forms)
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
-    return _Clause(shown, separator, _match_clause(shown, at, language))
+    statement = _match_clause(shown, at, language)
+    introduction = language.clauses.introduction
+    if before is None and introduction.pattern.match(shown.translate(_STRAIGHT)):
+        statement = _build_statement(shown, at.date(), language, introduction, [])
+    return _Clause(shown, separator, statement)
 
 
 def _find_shared_subject(text: str, before: _Clause | None, forms: ClauseForms) -> str | None:
@@ -192,8 +196,6 @@ def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserState
     plain = text.translate(_STRAIGHT)
     if not language.clauses.beginning.match(plain):
         return None
-    if language.clauses.introduction.pattern.match(plain):
-        return _build_statement(text, at.date(), language, language.clauses.introduction, [])
     return _match_rules(text, at, language, from_start=True)
 
 

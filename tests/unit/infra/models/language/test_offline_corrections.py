@@ -93,6 +93,8 @@ async def test_correction_changes_the_statement(said: str, correction: str, fact
         ("Our trip is in June", "Mom wants a dress for June", "July, not June"),
         ("Our trip is in June", "bot:Do you want films about June?", "sorry, July, not June"),
         ("Our trip is in June", "bot:Which month is the best for Rome?", "I meant July"),
+        ("My flight is on Friday", "bot:I will remind you on Friday.", "on Thursday, not Friday"),
+        ("I have two cats", "bot:I ordered two bowls.", "three, not two"),
         ("I have two cats", "The ticket is three euros, not two"),
         ("I have two cats", "bot:How many tickets?", "three, not two"),
         ("I have two cats", "dogs, not cats"),
@@ -126,6 +128,13 @@ async def test_wrong_value_in_two_statements_stays() -> None:
 async def test_preference_for_one_of_two_things_is_no_correction() -> None:
     told = await found("I drink coffee every day", "I like tea, not coffee")
     assert [fact["text"] for fact in told] == ["I drink coffee every day", "I like tea, not coffee"]
+
+
+async def test_marked_correction_may_follow_words_of_the_assistant() -> None:
+    told = await found(
+        "Our trip is in June", "bot:June in Rome is lovely! Who comes?", "sorry, July, not June"
+    )
+    assert [(fact["text"], fact["sources"]) for fact in told] == [(JULY, [1, 3])]
 
 
 async def test_corrected_correction_has_all_messages_as_sources() -> None:
