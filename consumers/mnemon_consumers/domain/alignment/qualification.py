@@ -5,11 +5,26 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment
-from mnemon_consumers.domain.alignment.statement import ParsedFact, TermKind
+from mnemon_consumers.domain.alignment.morphology import is_verb
+from mnemon_consumers.domain.alignment.replacement import is_habitual
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 _FREQUENCIES: Final = ("always", "often", "sometimes")
 """Lists of adverbs in `grammar`, each for another frequency."""
+
+_TIMES: Final = ("morning", "afternoon", "evening", "night", "weekend", "workday")
+_SEASONS: Final = ("spring", "summer", "autumn", "winter")
+_LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASONS))
+"""Keys of dates that come again and again, and take up a part of the time only."""
+
+_LIMITING: Final = frozenset(
+    ("at", "in", "on", "for", "during", "with", "without", "about", "when")
+) | frozenset(("в", "во", "на", "для", "при", "по", "с", "со", "без", "о", "об", "про"))
+"""Prepositions before a place, a purpose or a companion to which a statement may be limited."""
+
+_LONGEST_PHRASE: Final = 3
+"""Maximum number of words between such a preposition and the noun that belongs to it, plus one."""
 
 
 def find_other_qualification(alignment: Alignment) -> str | None:
@@ -31,6 +46,67 @@ def find_other_qualification(alignment: Alignment) -> str | None:
     if all(frequencies) and frequencies[0].isdisjoint(frequencies[1]):
         return "the facts tell different frequencies"
     return None
+
+
+def find_partial_change(alignment: Alignment) -> str | None:
+    """Return why the older fact may hold beside another value in the newer fact; None if it may not.
+
+    For example, "Also drinks tea now", "Drinks tea at weekends now" and "Might drink tea again" are beside
+    "Drinks coffee". A newer fact that only says more than the older fact is no other value.
+    """
+    old, new = alignment.statements
+    if not alignment.old and old.denies_or_ends == new.denies_or_ends:
+        return None
+    if _is_uncertain(new) and not _is_uncertain(old):
+        return "the newer fact says only that something may be so"
+    if _adds_value(alignment):
+        return "the newer fact says that it adds something"
+    if _has_word_of(new, "sometimes") and not _has_word_of(old, "sometimes"):
+        return "only the newer fact says that something is so sometimes"
+    is_timed = any(term.kind in (TermKind.DATE, TermKind.NUMBER) for term in old.terms)
+    if not is_timed and any(_is_part_of_time(new, term) for term in alignment.new):
+        return "the newer fact is about a part of the time"
+    return None
+
+
+def is_limited(alignment: Alignment) -> bool:
+    """Return whether the newer fact holds only at a place, for a purpose or with a companion.
+
+    For example, "Eats meat again at weddings" does.
+    """
+    new = alignment.statements[1]
+    return any(
+        not _LIMITING.isdisjoint(new.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
+        for term in alignment.new
+    )
+
+
+def _is_uncertain(statement: ParsedFact) -> bool:
+    raw = statement.raw
+    if _has_word_of(statement, "uncertain") or any(pair == ("может", "быть") for pair in pairwise(raw)):
+        return True
+    # "You may" gives a permission.
+    return any(word == "may" and before in ("i", "he", "she", "we", "they") for before, word in pairwise(raw))
+
+
+def _adds_value(alignment: Alignment) -> bool:
+    """Return whether only the newer fact has a word such as "also", or «и» between a verb and its object."""
+    old, new = alignment.statements
+    if new.denies_or_ends or _has_word_of(old, "adding"):
+        return False
+    joined = (before for before, word in pairwise(new.raw) if word == "и")
+    return _has_word_of(new, "adding") or any(is_verb(word) or word == "теперь" for word in joined)
+
+
+def _is_part_of_time(statement: ParsedFact, date: Term) -> bool:
+    """Return whether a date, such as "on Mondays" or "in winter", leaves other times out."""
+    if date.kind is not TermKind.DATE:
+        return False
+    if is_habitual(date) or date.text == "по":
+        return True
+    is_event = statement.is_past or statement.find_word_before(date) in ("this", "last", "next")
+    is_plural = date.text.endswith("s")
+    return not date.keys.isdisjoint(_LIMITING_DATES) and (is_plural or not is_event)
 
 
 def says_almost(statement: ParsedFact) -> bool:

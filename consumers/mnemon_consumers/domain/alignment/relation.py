@@ -24,15 +24,30 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
 )
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_pair
-from mnemon_consumers.domain.alignment.qualification import find_other_qualification, says_almost
+from mnemon_consumers.domain.alignment.qualification import (
+    find_other_qualification,
+    find_partial_change,
+    is_limited,
+    says_almost,
+)
 from mnemon_consumers.domain.alignment.replacement import (
     WORD_SLOTS,
     Replacement,
     consists_of,
+    is_beginning,
     is_habitual,
     is_listed,
     is_year,
     list_kinds,
+)
+from mnemon_consumers.domain.alignment.revision import (
+    find_other_restriction,
+    find_revision,
+    is_switch_of_kind,
+    list_denied_values,
+    permits,
+    permits_something_else,
+    replaces_other_value,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
@@ -119,6 +134,9 @@ _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "k
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
 """Verbs of learning that is complete."""
 
+_PAST_DENIALS: Final = frozenset(("didn't", "did", "wasn't", "was", "weren't", "were", "hadn't", "had"))
+"""English auxiliaries that put a denial into the past."""
+
 _COMPARATIVES: Final = frozenset(("than", "чем", "лучше", "хуже"))
 """Words that compare a thing with another thing."""
 
@@ -165,6 +183,12 @@ class _PairComparison:
         doubt = find_other_qualification(self.alignment)
         if verdict.relation is FactRelation.UPDATE and says_almost(self.new):
             doubt = "the newer fact says that something almost happened"
+        if verdict.relation is FactRelation.UPDATE:
+            doubt = doubt or find_partial_change(self.alignment)
+            if replaces_other_value(self.alignment):
+                doubt = doubt or "the newer fact denies another value than that of the older one"
+        if is_replaced and find_revision(self.alignment) is None:
+            doubt = doubt or find_other_restriction(self.alignment)
         if doubt is None or not (is_replaced or verdict.is_open):
             return verdict
         relation = FactRelation.UNDECIDED if is_replaced else verdict.relation
@@ -179,14 +203,22 @@ class _PairComparison:
                 "one of the facts is in a language without rules",
                 self.score,
             )
+        if is_switch_of_kind(self.alignment):
+            evidence = "the newer fact switches to another thing of the kind"
+            return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
         if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
                 return self._decide_different("they have no word in common, and their numbers differ")
             return self._decide_open(FactRelation.DIFFERENT, "they have no word in common")
         if problem := self._find_other_subject():
             return self._decide_different(problem)
+        if revision := find_revision(self.alignment):
+            return self._decide_update(revision)
         is_against = (
-            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._has_opposite_feeling()
+            self._applies_to_all_kinds()
+            or self.new.is_ended
+            or self.old.is_negated != self.new.is_negated
+            or self._has_opposite_feeling()
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._decide_undecided("one fact names a kind of thing, the other perhaps another kind")
@@ -217,6 +249,13 @@ class _PairComparison:
             or self._decide_end()
             or self._decide_replacement()
             or self._decide_wording()
+        )
+
+    def _applies_to_all_kinds(self) -> bool:
+        """Return whether a fact means all things of a kind, as an allergy does, and not some thing of it."""
+        allergies = load_lexicon().grammar["allergies"]
+        return self.old.is_negated or not (
+            allergies.isdisjoint(self.old.raw) and allergies.isdisjoint(self.new.raw)
         )
 
     def _find_reason_to_keep(self) -> str | None:
@@ -782,6 +821,8 @@ class _PairComparison:
             return None
         if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
             return self._decide_update("a new value: marital")
+        if old.is_negated and not new.denies_or_ends and (problem := self._find_limit_of_reversal()):
+            return self._decide_undecided(problem)
         if self._is_denied_in_clause():
             return self._decide_update("one of the facts denies the statement of the other")
         if self._is_departure():
@@ -817,7 +858,7 @@ class _PairComparison:
             return self._decide_update("the person has learned an ability that the older fact denies")
         if self._is_retired(left_new):
             return self._decide_update("a retired person no longer has the job")
-        if self._is_given_up(left_new) or self._is_resumed() or self._switches_from_old():
+        if self._is_given_up(left_new) or self._is_resumed():
             return self._decide_update("the newer fact says that the older one has ended or holds again")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _list_nouns(left.old) and _list_nouns(left_new)
@@ -857,6 +898,34 @@ class _PairComparison:
             return self._decide_undecided(
                 "one of the facts denies something, or says that something has ended"
             )
+        return None
+
+    def _find_limit_of_reversal(self) -> str | None:
+        """Return why a denial of the older fact may hold although the newer fact affirms it; None otherwise.
+
+        For example, "Eats meat again abroad" is beside "Doesn't eat meat".
+        """
+        left = self.alignment
+        # A phrase such as "has no" denies, although the fact is not marked as a denial.
+        is_denial = any(is_in_table(word, "negation") for word in self.new.raw)
+        if is_denial or self._is_learned() or (_list_nouns(left.old) and _list_nouns(left.new)):
+            return None
+        if permits_something_else(left):
+            return "only the newer fact gives a permission"
+        if any(a.kind is TermKind.NAME and b.is_head and not a.is_head for a, b in left.pairs):
+            return "only the newer fact is about what a name stands for"
+        is_event = self.new.is_past and not self.old.is_past and _PAST_DENIALS.isdisjoint(self.old.raw)
+        if is_event and any(_differ_in_tense(a, b) for a, b in left.pairs):
+            return "the newer fact may be about one event"
+        extra = [
+            term
+            for term in left.new
+            if term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
+            and term.place < self.new.reason_at
+            and not (permits(term) or is_beginning(term) or term.text in _LEARNING)
+        ]
+        if extra or is_limited(left):
+            return "the newer fact may say when, where or for whom the denial does not hold"
         return None
 
     def _is_other_event(self) -> bool:
@@ -1026,9 +1095,10 @@ class _PairComparison:
     def _switches_from_old(self) -> bool:
         """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
-            self.new.is_changed
-            and self.share_old >= 0.45
-            and not self._has_exact_term(self.alignment.old)
+            not load_lexicon().grammar["switching"].isdisjoint(self.new.raw)
+            and self.share_old >= 0.35
+            and list_kinds(self.alignment.old) <= {TermKind.WORD, TermKind.DATE}
+            and not (self.new.is_planned or self.old.is_past)
             and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in self.alignment.pairs)
         )
 
@@ -1072,6 +1142,8 @@ class _PairComparison:
         is_done = self._is_carried_out() and self.new.is_past
         if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
             return self._decide_update("the newer fact says that the plan is carried out")
+        if self._switches_from_old():
+            return self._decide_update("the newer fact switches from the thing in the older one")
         if self.replacement.has_advanced():
             return self._decide_update("the number has grown since")
         if self.replacement.is_more_exact():
@@ -1091,7 +1163,7 @@ class _PairComparison:
         is_short = len(replaced) <= 2 and len(left.new) <= 2
         is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
         is_new = has_changed and not is_other
-        if is_new and is_short and score >= 0.35 and self._has_changed_topic():
+        if is_new and is_short and score >= 0.35 and self._has_changed_topic() and self._has_one_value():
             return self._decide_update("the newer fact says that the value has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _list_nouns(left.old) and not _list_nouns(left.new):
@@ -1099,6 +1171,40 @@ class _PairComparison:
             problem = "another name, number or date" if hard else "another word stands in the same place"
             return self._decide_different(problem, is_contradicted=bool(hard))
         return None
+
+    def _has_one_value(self) -> bool:
+        """Return whether the older value cannot hold beside the newer one.
+
+        A word such as "now" alone does not say so: "Plays the piano now" is beside "Plays the guitar". It
+        says so after a verb such as "prefers", for the way of an answer, and where no verb is said.
+        """
+        if list_denied_values(self.new):
+            return True
+        grammar = load_lexicon().grammar
+        is_now = not grammar["now"].isdisjoint(self.new.raw)
+        if not is_now or any(
+            is_in_table(word, "changed") and word not in grammar["now"] for word in self.new.raw
+        ):
+            return True
+        verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in grammar["exclusive"]]
+        if verbs:
+            return True
+        if any(a.is_head and b.is_head and not _is_someone(a) and a.weight for a, b in self.alignment.pairs):
+            return True
+        if self._is_way_of_answer():
+            return True
+        return (
+            "favourite" in self.old.slots & self.new.slots
+            or self.old.is_copular
+            or not (self.new.is_english or any(map(is_verb, self.new.raw)))
+        )
+
+    def _is_way_of_answer(self) -> bool:
+        """Return whether both facts tell in what language or form to answer: "Answer in German"."""
+        grammar, left = load_lexicon().grammar, self.alignment
+        is_told = any(a.text in grammar["answering"] for a, _ in left.pairs)
+        ways = (_find_way(self.old, left.old), _find_way(self.new, left.new))
+        return is_told and len(left.old) == len(left.new) == 1 and ways[0] == ways[1] != ""
 
     def _has_changed_topic(self) -> bool:
         """Return whether the newer fact reports a change of the same thing, not only of the same person."""
@@ -1372,6 +1478,17 @@ def _is_light_adjective(term: Term) -> bool:
     """Return whether a Russian term without weight is an adjective other than "новый" (new)."""
     is_new = fold_characters(term.text).startswith("нов")
     return term.kind is TermKind.LIGHT and "ADJF" in list_grammemes(term.text) and not is_new
+
+
+def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
+    """Return what a term that tells a manner has in common with other such terms; empty if it tells none."""
+    term = left[0]
+    if is_cyrillic(term.text):
+        if term.text.startswith("по-"):
+            return "ADVB"
+        tags = list_grammemes(term.text)
+        return next((tag for tag in ("loct", "ablt", "ADVB") if tag in tags), "")
+    return "in" if statement.find_word_before(term) == "in" else ""
 
 
 def _is_regular(date: Term) -> bool:

@@ -9,7 +9,13 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_ordinal, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import (
+    is_cyrillic,
+    is_ordinal,
+    is_verb,
+    list_grammemes,
+    list_lemmas,
+)
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import parse_number_key
 
@@ -57,7 +63,7 @@ _SWAPPING: Final = frozenset(
 _MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
 """Verbs whose object only changes its place."""
 
-_ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "во")
+_ENDS: Final = ("with", "for", "from", "to", "by", "out", "in", "into", "на", "из", "с", "в", "во")
 """Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
 
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
@@ -181,7 +187,7 @@ class Replacement:
             return None  # two events, each with its date
         if (
             "residence" in slots
-            and not self._names_only_origin()
+            and not (self._names_only_origin() or self.swaps_other_thing() or self._keeps_home())
             and (
                 TermKind.NAME in shared
                 or (self.new.is_changed and not self.old.is_changed)
@@ -193,9 +199,10 @@ class Replacement:
         is_age_only = consists_of([t for t in self.left if t.kind is not TermKind.NUMBER], "age")
         if "age" in slots and is_number and (is_age_only or self.new.is_english):
             return "age"
-        for slot in ("marital", "diet"):
-            if slot in slots:
-                return slot
+        if "marital" in slots and not self._qualifies_noun("marital"):
+            return "marital"
+        if "diet" in slots and consists_of([term for term in left.new if term.kind is TermKind.WORD], "diet"):
+            return "diet"
         if slot := self._find_word_slot(slots):
             return slot
         if "favourite" in slots and len(left.pairs) >= 2 and len(left.old) == len(left.new) == 1:
@@ -210,6 +217,43 @@ class Replacement:
         """Return whether the newer fact names only the place from which a person came: "moved from York"."""
         names = [term for term in self.alignment.new if term.kind is TermKind.NAME]
         return bool(names) and all(term.role == "from" for term in names)
+
+    def _qualifies_noun(self, slot: str) -> bool:
+        """Return whether a value of a slot qualifies a noun in the newer fact: "near a married couple"."""
+        words = _list_slot_words(slot)
+        return any(
+            term.kind in (TermKind.WORD, TermKind.NUMBER)
+            and not list_lookup_forms(self.new.find_word_before(term)).isdisjoint(words)
+            and not (consists_of((term,), slot) or _is_naming(term))
+            for term in self.alignment.new
+        )
+
+    def _keeps_home(self) -> bool:
+        """Return whether the newer fact may not be about a home for good.
+
+        For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
+        summer" may not.
+        """
+        left, raw = self.alignment, self.new.raw
+        if self.new.is_changed and any(
+            word in ("for", "на")
+            and any(is_in_table(each, "units") or is_in_table(each, "dates") for each in rest)
+            for word, rest in ((raw[at], raw[at + 1 : at + 3]) for at in range(len(raw)))
+        ):
+            return True
+        if TermKind.NAME not in list_kinds(left.old):
+            return False
+        names = [term.place for term in left.new if term.kind is TermKind.NAME]
+        others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
+        if not names:
+            return bool(left.new) and not any(map(_is_place, left.new))
+        starts = self.new.clause_starts
+        return any(
+            term.place + 1 == place or (term.place == place + 1 and not is_cyrillic(term.text))
+            for term in others
+            for place in names
+            if "ADJF" not in list_grammemes(term.text) and max(term.place, place) not in starts
+        )
 
     def _find_number_slot(self, slots: frozenset[str]) -> str | None:
         return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)
@@ -744,6 +788,11 @@ def _is_event(term: Term) -> bool:
     return is_listed(term, "scheduled")
 
 
+def is_beginning(term: Term) -> bool:
+    """Return whether a word says only that something has begun: "started", «начал»."""
+    return term.text in _BEGINNING or is_listed(term, "changed")
+
+
 def is_habitual(term: Term) -> bool:
     """Return whether a date belongs to a habit: "on Mondays", "по понедельникам"."""
     return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in list_grammemes(term.text))
@@ -765,6 +814,11 @@ def _is_event_past(statement: ParsedFact) -> bool:
         for word, following in pairwise((*statement.raw, ""))
     )
     return statement.is_past and not is_rest
+
+
+def _is_place(term: Term) -> bool:
+    """Return whether a term is a word for a home or its surroundings, such as "flat" and "village"."""
+    return not load_lexicon().grammar["places"].isdisjoint((term.text, *list_lemmas(term.text)))
 
 
 def _is_naming(term: Term) -> bool:

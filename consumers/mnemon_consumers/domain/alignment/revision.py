@@ -1,0 +1,211 @@
+"""Revisions: newer facts that correct, narrow, permit or switch what the older fact says, in plain words."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+
+_SKIPPED: Final = frozenset(("in", "at", "on", "to", "from", "for", "with", "of", "by")) | frozenset(
+    ("в", "во", "на", "из", "с", "со", "к", "по", "от", "для", "у")
+)
+"""Prepositions that may stand between a denial, or a word such as "only", and the value."""
+
+_NEAR: Final = 3
+"""Maximum number of words between such a word and the value, plus one."""
+
+
+def find_revision(alignment: Alignment) -> str | None:
+    """Return how the newer fact revises the older fact in plain words; None if it does not."""
+    old, new = alignment.statements
+    if _is_permitted(alignment):
+        return "the newer fact permits what the older one forbids"
+    hypothetical = load_lexicon().grammar["hypothetical"]
+    is_wish = new.is_planned or not hypothetical.isdisjoint(new.raw)
+    if old.is_past != new.is_past or (is_wish and not old.is_planned):
+        return None
+    if _is_corrected(alignment):
+        return "the newer fact denies the value of the older one, and names another"
+    if _is_narrowed(alignment):
+        return "the newer fact says that only a part is so"
+    return None
+
+
+def find_other_restriction(alignment: Alignment) -> str | None:
+    """Return why facts with matching words are not the same: only the newer one says "only" or "not only"."""
+    old, new = alignment.statements
+    if _says_not_only(old) != _says_not_only(new):
+        return "only one of the facts says that there is more"
+    has_only = [not load_lexicon().grammar["only"].isdisjoint(each.raw) for each in (old, new)]
+    if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
+        return "the newer fact says that only a part is so"
+    return None
+
+
+def replaces_other_value(alignment: Alignment) -> bool:
+    """Return whether the newer fact denies a value, and not as the value of the older fact.
+
+    For example, "Likes cycling instead of driving" does beside "Likes hiking", and "Works in York, not in
+    Leeds" does beside "Lives in Leeds".
+    """
+    denied = list_denied_values(alignment.statements[1])
+    return bool(denied) and not _has_denied_value(alignment, denied)
+
+
+def is_switch_of_kind(alignment: Alignment) -> bool:
+    """Return whether a person switches from the thing in the older fact to another thing of its kind.
+
+    For example, "Switched to tea" does beside "Drinks coffee".
+    """
+    old, new = alignment.statements
+    if load_lexicon().grammar["switching"].isdisjoint(new.raw) or len(old.clauses) != 1 or alignment.pairs:
+        return False
+    if old.is_past or old.is_planned or new.is_planned or old.denies_or_ends or new.is_negated:
+        return False
+    if old.has_head or len(alignment.new) != 1:
+        return False
+    things = [term for term in alignment.old if _are_of_one_kind(term, alignment.new[0])]
+    using = load_lexicon().grammar["using"]
+    return len(things) == 1 and all(term.text in using for term in alignment.old if term not in things)
+
+
+def list_denied_values(statement: ParsedFact) -> list[Term]:
+    """Return the values that a fact denies beside another value: "in York, not Leeds", «вместо чая»."""
+    return [term for term in statement.terms if term.weight and _is_denied_value(statement, term)]
+
+
+def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
+    grammar, raw = load_lexicon().grammar, statement.raw
+    at = term.place - 1
+    while at >= 0 and (raw[at] in _SKIPPED or raw[at] in grammar["determiners"]):
+        at -= 1
+    if at < 0:
+        return False
+    if raw[at - 1 : at + 1] in (("instead", "of"), ("rather", "than")) or raw[at] in ("вместо", "instead"):
+        return True
+    following = raw[term.place + 1 : term.place + 2]
+    if raw[at] == "not":
+        return at in statement.clause_starts or following == ("but",)
+    return raw[at] == "не" and (raw[at - 1] == "а" or following == ("а",))
+
+
+def _has_denied_value(alignment: Alignment, denied: Sequence[Term]) -> bool:
+    """Return whether the newer fact denies the value of the older fact, and both facts say it of the same.
+
+    The newer fact may lack the verb of the older fact, if both facts have another word in common.
+    """
+    old, new = alignment.statements
+    values = [a for a, b in alignment.pairs if any(b is term for term in denied)]
+    has_verb = any(map(_may_be_verb, new.words))
+    has_topic = sum(a.weight > 0 for a, _ in alignment.pairs) > len(values)
+    is_same = all(
+        not has_verb and has_topic
+        if _may_be_verb(term)
+        else any(abs(term.place - value.place) == 1 for value in values)
+        for term in alignment.old
+    )
+    return len(values) == len(denied) and is_same and not (old.is_past and not new.is_past)
+
+
+def _is_corrected(alignment: Alignment) -> bool:
+    """Return whether the newer fact says "X, not Y", and otherwise says what the older fact says of Y."""
+    old, new = alignment.statements
+    denied, values = list_denied_values(new), alignment.new
+    if old.denies_or_ends or new.is_ended or not (denied and values) or alignment.old:
+        return False
+    kinds = {term.kind for term in denied}
+    is_value = all(term.kind in kinds and not term.is_head for term in values)
+    is_whole = all(" " not in a.text for a, b in alignment.pairs if any(b is term for term in denied))
+    return is_value and is_whole and len(values) <= len(denied) and _has_denied_value(alignment, denied)
+
+
+def _is_narrowed(alignment: Alignment) -> bool:
+    """Return whether the newer fact says that only a kind of the thing is meant: "only to peanuts"."""
+    old, new = alignment.statements
+    if alignment.old or old.is_negated or _says_not_only(new):
+        return False
+    if not load_lexicon().grammar["only"].isdisjoint(old.raw):
+        return False
+    kinds = [b for a, b in alignment.pairs if is_kind_of(b, a) and _is_restricted(new, b)]
+    others = [b for _, b in alignment.pairs if _is_remainder(new, b)]
+    restricted = [term for term in alignment.new if _is_restricted(new, term)]
+    rest = [term for term in alignment.new if term not in restricted and not permits(term)]
+    return not rest and (bool(others and (kinds or restricted)) or (bool(kinds) and not restricted))
+
+
+def _is_restricted(statement: ParsedFact, term: Term) -> bool:
+    """Return whether "only" or a synonym is right before a term, or "only" right after it."""
+    only, raw = load_lexicon().grammar["only"], statement.raw
+    before = raw[max(0, term.place - _NEAR) : term.place]
+    return not only.isdisjoint(before) or raw[term.place + 1 : term.place + 2] == ("only",)
+
+
+def _is_remainder(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a fact excludes the rest of what a term means: "not all nuts", "other nuts are fine"."""
+    before = statement.raw[max(0, term.place - _NEAR) : term.place]
+    grammar = load_lexicon().grammar
+    is_part = any(word in grammar["quantifiers"] or word in grammar["remainder"] for word in before)
+    is_other = not grammar["remainder"].isdisjoint(before)
+    is_allowed = not grammar["permitting"].isdisjoint(statement.raw[term.place :])
+    return (("not" in before or "не" in before) and is_part) or (is_other and is_allowed)
+
+
+def _is_permitted(alignment: Alignment) -> bool:
+    """Return whether the newer fact permits again what the older one forbids: "emojis are okay now"."""
+    old, new = alignment.statements
+    if not (new.is_changed or new.is_resumed) or new.denies_or_ends or not _forbids(old):
+        return False
+    rest = [term for term in alignment.new if not (permits(term) or _is_of_use(term))]
+    lost = [term for term in alignment.old if not _may_be_verb(term)]
+    is_said = any(a.weight and not _may_be_verb(a) for a, _ in alignment.pairs)
+    is_new_subject = any(
+        b.is_head and not a.is_head and a.kind is not TermKind.WORD for a, b in alignment.pairs
+    )
+    has_permission = not load_lexicon().grammar["permitting"].isdisjoint(new.raw)
+    return has_permission and is_said and not (rest or lost or is_new_subject)
+
+
+def permits_something_else(alignment: Alignment) -> bool:
+    """Return whether the newer fact permits something, and the older fact does not forbid it."""
+    old, new = alignment.statements
+    permitting = load_lexicon().grammar["permitting"]
+    is_said = any(word.startswith(("can't", "cannot", "нельзя")) for word in old.raw)
+    is_permission = permitting.isdisjoint(old.raw) and not permitting.isdisjoint(new.raw)
+    return is_permission and not (is_said or _forbids(old))
+
+
+def _forbids(statement: ParsedFact) -> bool:
+    """Return whether a fact is an instruction that forbids something: "never use emojis", «без эмодзи»."""
+    first = statement.raw[0]
+    if first == "не":
+        return any("impr" in list_grammemes(word) for word in statement.raw[1:3])
+    return first in load_lexicon().grammar["forbidding"] or statement.raw[:2] == ("do", "not")
+
+
+def permits(term: Term) -> bool:
+    return not load_lexicon().grammar["permitting"].isdisjoint(term.text.split())
+
+
+def _is_of_use(term: Term) -> bool:
+    return is_verb(term.text) or is_in_table(term.text.split()[0], "light")
+
+
+def _says_not_only(statement: ParsedFact) -> bool:
+    only = load_lexicon().grammar["only"]
+    return any(
+        word in ("not", "не") and following in only
+        for word, following in zip(statement.raw, statement.raw[1:], strict=False)
+    )
+
+
+def _are_of_one_kind(a: Term, b: Term) -> bool:
+    """Return whether two different terms name kinds of one thing, such as tea and coffee."""
+    shared = a.kinds & b.kinds
+    return a.keys.isdisjoint(b.keys) and any(pole.endswith("-") for pole in shared)
+
+
+def _may_be_verb(term: Term) -> bool:
+    """Return whether a term may be the verb of its fact; an English verb is its first word."""
+    return is_verb(term.text) if is_cyrillic(term.text) else not term.place or term.text.startswith("never ")
