@@ -55,12 +55,13 @@ def find_partial_change(alignment: Alignment) -> str | None:
     "Drinks coffee". A newer fact that only says more than the older fact is no other value.
     """
     old, new = alignment.statements
-    if not alignment.old and old.denies_or_ends == new.denies_or_ends:
+    says_more = not alignment.old and old.denies_or_ends == new.denies_or_ends
+    if _adds_value(alignment) and (not says_more or _adds_to_verb(alignment)):
+        return "the newer fact says that it adds something"
+    if says_more:
         return None
     if _is_uncertain(new) and not _is_uncertain(old):
         return "the newer fact says only that something may be so"
-    if _adds_value(alignment):
-        return "the newer fact says that it adds something"
     if _has_word_of(new, "sometimes") and not _has_word_of(old, "sometimes"):
         return "only the newer fact says that something is so sometimes"
     is_timed = any(term.kind in (TermKind.DATE, TermKind.NUMBER) for term in old.terms)
@@ -69,16 +70,28 @@ def find_partial_change(alignment: Alignment) -> str | None:
     return None
 
 
-def is_limited(alignment: Alignment) -> bool:
-    """Return whether the newer fact holds only at a place, for a purpose or with a companion.
+def is_limited(alignment: Alignment, side: int) -> bool:
+    """Return whether one fact holds only at a place, for a purpose or with a companion, unlike the other.
 
     For example, "Eats meat again at weddings" does.
+
+    Args:
+        alignment: the facts.
+        side: 0 for the older fact, 1 for the newer fact.
     """
-    new = alignment.statements[1]
+    statement, left = alignment.statements[side], (alignment.old, alignment.new)[side]
     return any(
-        not _LIMITING.isdisjoint(new.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
-        for term in alignment.new
+        not _LIMITING.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
+        for term in left
     )
+
+
+def _adds_to_verb(alignment: Alignment) -> bool:
+    """Return whether "also" stands before a verb of both facts, whose objects are different words."""
+    new, adding = alignment.statements[1], load_lexicon().grammar["adding"]
+    pairs = [(a.keys & b.keys, b) for a, b in alignment.pairs if a.weight]
+    repeated = [b for keys, b in pairs if any(" " not in key for key in keys)]
+    return len(repeated) < len(pairs) and any(new.find_word_before(term) in adding for term in repeated)
 
 
 def _is_uncertain(statement: ParsedFact) -> bool:
@@ -94,6 +107,8 @@ def _adds_value(alignment: Alignment) -> bool:
     old, new = alignment.statements
     if new.denies_or_ends or _has_word_of(old, "adding"):
         return False
+    if ("the", "side") in pairwise(new.raw):
+        return True
     joined = (before for before, word in pairwise(new.raw) if word == "и")
     return _has_word_of(new, "adding") or any(is_verb(word) or word == "теперь" for word in joined)
 

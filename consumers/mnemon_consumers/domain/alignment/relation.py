@@ -924,7 +924,7 @@ class _PairComparison:
             and term.place < self.new.reason_at
             and not (permits(term) or is_beginning(term) or term.text in _LEARNING)
         ]
-        if extra or is_limited(left):
+        if extra or is_limited(left, 1):
             return "the newer fact may say when, where or for whom the denial does not hold"
         return None
 
@@ -1160,6 +1160,7 @@ class _PairComparison:
         replaced = _list_nouns(left.old)
         score = min(left.compute_share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
+        has_changed = has_changed and (self.old.is_planned or not self.new.is_planned)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
         is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
         is_new = has_changed and not is_other
@@ -1188,7 +1189,7 @@ class _PairComparison:
             return True
         verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in grammar["exclusive"]]
         if verbs:
-            return True
+            return not any(is_limited(self.alignment, side) for side in (0, 1))
         if any(a.is_head and b.is_head and not _is_someone(a) and a.weight for a, b in self.alignment.pairs):
             return True
         if self._is_way_of_answer():
@@ -1252,6 +1253,7 @@ class _PairComparison:
         return (
             is_current
             and not self._has_exact_term(self.alignment.old)
+            and not any(term.is_head and "nomn" in list_grammemes(term.text) for term in self.alignment.new)
             and any(
                 b.kind is TermKind.NAME and self.new.find_word_before(b) == "вместо"
                 for _, b in self.alignment.pairs

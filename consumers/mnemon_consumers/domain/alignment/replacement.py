@@ -66,6 +66,9 @@ _MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
 _ENDS: Final = ("with", "for", "from", "to", "by", "out", "in", "into", "на", "из", "с", "в", "во")
 """Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
 
+_GOALS: Final = ("to", "into", "в", "во", "на")
+"""Prepositions before the place to which a person moves."""
+
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
 """Russian verbs whose past tense describes a present state."""
 
@@ -247,12 +250,11 @@ class Replacement:
         others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
         if not names:
             return bool(left.new) and not any(map(_is_place, left.new))
-        starts = self.new.clause_starts
+        first = next((at for at, word in enumerate(raw) if word in _GOALS), len(raw))
         return any(
-            term.place + 1 == place or (term.place == place + 1 and not is_cyrillic(term.text))
+            "ADJF" not in list_grammemes(term.text)
+            and (first < term.place < names[0] or (self.new.is_english and term.place == names[0] + 1))
             for term in others
-            for place in names
-            if "ADJF" not in list_grammemes(term.text) and max(term.place, place) not in starts
         )
 
     def _find_number_slot(self, slots: frozenset[str]) -> str | None:

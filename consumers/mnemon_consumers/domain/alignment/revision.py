@@ -5,7 +5,7 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
 _SKIPPED: Final = frozenset(("in", "at", "on", "to", "from", "for", "with", "of", "by")) | frozenset(
@@ -34,14 +34,26 @@ def find_revision(alignment: Alignment) -> str | None:
 
 
 def find_other_restriction(alignment: Alignment) -> str | None:
-    """Return why facts with matching words are not the same: only the newer one says "only" or "not only"."""
+    """Return why facts with matching words are not the same; None if they may be.
+
+    Only one of them says "only" or "not only", or one is about an old thing and the other about a new one.
+    """
     old, new = alignment.statements
     if _says_not_only(old) != _says_not_only(new):
         return "only one of the facts says that there is more"
     has_only = [not load_lexicon().grammar["only"].isdisjoint(each.raw) for each in (old, new)]
     if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
         return "the newer fact says that only a part is so"
+    ages = [_list_ages(each) for each in (old, new)]
+    if ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
+        return "one of the facts is about an old thing, the other about a new one"
     return None
+
+
+def _list_ages(statement: ParsedFact) -> set[str]:
+    """Return the words such as "old" and "new" in a fact; «новой» is found as «новый»."""
+    forms = {form for word in statement.raw for form in (word, *list_lemmas(word))}
+    return forms & load_lexicon().grammar["ages"]
 
 
 def replaces_other_value(alignment: Alignment) -> bool:
@@ -73,7 +85,12 @@ def is_switch_of_kind(alignment: Alignment) -> bool:
 
 def list_denied_values(statement: ParsedFact) -> list[Term]:
     """Return the values that a fact denies beside another value: "in York, not Leeds", «вместо чая»."""
-    return [term for term in statement.terms if term.weight and _is_denied_value(statement, term)]
+    remainder = load_lexicon().grammar["remainder"]
+    return [
+        term
+        for term in statement.terms
+        if term.weight and term.text not in remainder and _is_denied_value(statement, term)
+    ]
 
 
 def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
@@ -86,6 +103,9 @@ def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
     if raw[at - 1 : at + 1] in (("instead", "of"), ("rather", "than")) or raw[at] in ("вместо", "instead"):
         return True
     following = raw[term.place + 1 : term.place + 2]
+    is_repeated = raw[at + 1] in _SKIPPED and raw[term.place + 1 : term.place + 3] == ("but", raw[at + 1])
+    if is_repeated and any(word.endswith("n't") or word == "not" for word in raw[:at]):
+        return True
     if raw[at] == "not":
         return at in statement.clause_starts or following == ("but",)
     return raw[at] == "не" and (raw[at - 1] == "а" or following == ("а",))
@@ -131,7 +151,12 @@ def _is_narrowed(alignment: Alignment) -> bool:
     kinds = [b for a, b in alignment.pairs if is_kind_of(b, a) and _is_restricted(new, b)]
     others = [b for _, b in alignment.pairs if _is_remainder(new, b)]
     restricted = [term for term in alignment.new if _is_restricted(new, term)]
-    rest = [term for term in alignment.new if term not in restricted and not permits(term)]
+    remainder = load_lexicon().grammar["remainder"]
+    rest = [
+        term
+        for term in alignment.new
+        if term not in restricted and term.text not in remainder and not permits(term)
+    ]
     return not rest and (bool(others and (kinds or restricted)) or (bool(kinds) and not restricted))
 
 
@@ -164,7 +189,8 @@ def _is_permitted(alignment: Alignment) -> bool:
         b.is_head and not a.is_head and a.kind is not TermKind.WORD for a, b in alignment.pairs
     )
     has_permission = not load_lexicon().grammar["permitting"].isdisjoint(new.raw)
-    return has_permission and is_said and not (rest or lost or is_new_subject)
+    has_other_verb = any(map(_may_be_verb, alignment.old)) and any(map(_may_be_verb, alignment.new))
+    return has_permission and is_said and not (rest or lost or is_new_subject or has_other_verb)
 
 
 def permits_something_else(alignment: Alignment) -> bool:
