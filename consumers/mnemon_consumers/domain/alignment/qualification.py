@@ -103,14 +103,19 @@ def _is_uncertain(statement: ParsedFact) -> bool:
 
 
 def _adds_value(alignment: Alignment) -> bool:
-    """Return whether only the newer fact has a word such as "also", or «и» between a verb and its object."""
+    """Return whether only one fact has a word such as "also", or the newer one «и» before an object.
+
+    In the older fact, «ещё» may mean "still".
+    """
     old, new = alignment.statements
-    if new.denies_or_ends or _has_word_of(old, "adding"):
+    if new.denies_or_ends:
         return False
-    if ("the", "side") in pairwise(new.raw):
-        return True
+    adding = load_lexicon().grammar["adding"]
+    words = adding.intersection(old.raw), adding.intersection(new.raw)
+    if bool(words[0]) != bool(words[1]):
+        return bool(words[1]) or words[0] != {"еще"}
     joined = (before for before, word in pairwise(new.raw) if word == "и")
-    return _has_word_of(new, "adding") or any(is_verb(word) or word == "теперь" for word in joined)
+    return ("the", "side") in pairwise(new.raw) or any(is_verb(word) or word == "теперь" for word in joined)
 
 
 def _is_part_of_time(statement: ParsedFact, date: Term) -> bool:

@@ -1218,10 +1218,8 @@ class _PairComparison:
         ]
         if self.new.is_english:
             return bool(topics)
-        adds = {"и", "тоже", "также"}
-        is_added = any(self.new.find_word_before(term) in adds for term in self.alignment.new)
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
-        return is_same and not (is_added or self.old.is_changed)
+        return is_same and not self.old.is_changed
 
     def _swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing, and the older fact is about another thing."""

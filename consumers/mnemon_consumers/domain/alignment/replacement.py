@@ -121,8 +121,8 @@ _SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "пер
 _ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
 """Verbs that say that the next class or chapter has begun."""
 
-_ADDING: Final = frozenset(("too", "also", "another", "second", "тоже", "также", "еще", "второй", "вторая"))
-"""Words that mean an addition."""
+_SECOND: Final = frozenset(("another", "second", "второй", "вторая"))
+"""Words that mean a further thing; `qualification` finds words such as "also"."""
 
 _USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 """Verbs that say that a person uses a thing."""
@@ -191,11 +191,7 @@ class Replacement:
         if (
             "residence" in slots
             and not (self._names_only_origin() or self.swaps_other_thing() or self._keeps_home())
-            and (
-                TermKind.NAME in shared
-                or (self.new.is_changed and not self.old.is_changed)
-                or self._has_moved_out()
-            )
+            and (TermKind.NAME in shared or (self.new.is_changed and not self.old.is_changed))
         ):
             return "residence"
         is_number = shared == {TermKind.NUMBER} and not any(map(is_year, self.left))
@@ -278,7 +274,7 @@ class Replacement:
 
     def _has_other_job(self) -> bool:
         """Return whether the facts tell different occupations of a person, and neither adds a second job."""
-        if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
+        if not (_SECOND.isdisjoint(self.new.raw) and _SECOND.isdisjoint(self.old.raw)):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._differs_in_occupation() or all(self._has_occupation(*side) for side in sides)
@@ -369,11 +365,6 @@ class Replacement:
         is_other = any(t.kind is not TermKind.WORD or not _is_reaching(t) for t in rest)
         return all(len(each) == 1 for each in levels) and levels[0] < levels[1] and has_topic and not is_other
 
-    def _has_moved_out(self) -> bool:
-        """Return whether the newer fact says that a person has left a home, and names another place."""
-        is_left = self.new.is_ended and not self.old.is_ended
-        return is_left and TermKind.NAME in list_kinds(self.alignment.new) and "residence" in self.new.slots
-
     def _find_name_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
         if any(term.role == "with" for term in self.left):
@@ -399,7 +390,6 @@ class Replacement:
             or self._is_in_one_role()
             or self._is_used_for()
             or self._is_address()
-            or self._has_new_holder()
         )
 
     def is_left_for_another(self) -> bool:
@@ -676,13 +666,6 @@ class Replacement:
             is_swap and is_value and is_next and is_both and not (self.new.is_planned or self.new.is_negated)
         )
 
-    def _has_new_holder(self) -> bool:
-        """Return whether a Russian fact names another person: "Классная руководительница теперь Ольга"."""
-        left = self.alignment
-        is_told = self.old.is_copular and "теперь" in self.new.raw and not any(map(is_verb, self.new.raw))
-        is_same = all(a.is_head == b.is_head for a, b in left.pairs) and any(a.is_head for a, _ in left.pairs)
-        return is_told and is_same and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}
-
     def _is_next_model(self) -> bool:
         """Return whether the number after the same name has changed: "Pixel 6", "Pixel 8"."""
         left = self.alignment
@@ -692,7 +675,7 @@ class Replacement:
             and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NUMBER}
         ):
             return False
-        is_alone = len(left.old) == len(left.new) == 1 and _ADDING.isdisjoint(self.new.raw)
+        is_alone = len(left.old) == len(left.new) == 1
         return is_alone and any(
             a.kind is TermKind.NAME and left.old[0].place - a.place == 1 and left.new[0].place - b.place == 1
             for a, b in left.pairs

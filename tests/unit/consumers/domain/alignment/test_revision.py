@@ -158,6 +158,8 @@ REVISED = (
 """An older fact, and a newer fact that replaces it."""
 
 BESIDE = (
+    ("Works as a nurse", "Works as a driver as a second job"),
+    ("Работает врачом", "На второй работе работает водителем"),
     ("Is vegetarian", "Her sister is vegan now"),
     ("Is vegetarian", "Cooks vegan food now"),
     ("Is vegetarian", "Eats vegan on Mondays now"),
