@@ -132,18 +132,24 @@ def _select_candidates(
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
 ) -> list[KeptFact]:
-    """Select facts to align: facts with the most terms in common, the nearest fact, and all similar facts."""
+    """Select facts to align: facts with the most terms in common, the nearest fact, and all similar facts.
+
+    A new fact that reports a change has a thing of the same kind in common, too: "Switched to tea" is aligned
+    with "Drinks coffee".
+    """
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)
     chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}
     chosen |= set(sorted(similarities, key=lambda each: -similarities[each])[:1])
+    kinds = new.kinds if new.is_changed else frozenset()
     shared = []
     for known in facts:
         old = parse_fact(known.fact.text)
-        if keys.isdisjoint(old.keys) and new.slots.isdisjoint(old.slots):
+        has_kind = bool(kinds) and not kinds.isdisjoint(old.kinds)
+        if keys.isdisjoint(old.keys) and new.slots.isdisjoint(old.slots) and not has_kind:
             continue
         common = len([term for term in old.terms if not keys.isdisjoint(term.keys)])
-        common += len(old.slots & new.slots)
+        common += len(old.slots & new.slots) + has_kind
         if common and common >= UNDECIDED_SHARE * min(len(new.words), len(old.words)):
             shared.append((common, similarities.get(known.id, 0.0), known.id))
     shared.sort(key=lambda each: (-each[0], -each[1]))

@@ -121,6 +121,11 @@ class ParsedFact:
         return [range(*bounds) for bounds in pairwise((*self.clause_starts, len(self.raw)))]
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """Return the poles, such as `instrument-`, of the things that the fact names exactly."""
+        return frozenset(pole for term in self.words for pole in term.kinds if pole.endswith("-"))
+
+    @property
     def has_head(self) -> bool:
         """Return whether the subject of the fact is something other than the user."""
         return any(term.is_head and term.kind is not TermKind.LIGHT for term in self.terms)
