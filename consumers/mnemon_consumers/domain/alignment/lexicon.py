@@ -54,13 +54,24 @@ Every other table maps names to words, except `numbers`, which maps words to num
 TABLES: Final = ("dates", "people", "slots")
 """Names of the tables that map a concept, such as "month 1" or "mother", to the words for it."""
 
-AXES: Final = ("stages", "kinds")
+AXES: Final = ("stages", "kinds", "sorts")
 """Names of the tables of axes, apart from the table `opposites`.
 
 An axis has two poles, such as "looks for" and "found", each a list of phrases.
 """
 
-EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
+EXACT: Final = (
+    "dates",
+    "people",
+    "professions",
+    "ended",
+    "changed",
+    "quit",
+    "stages",
+    "kinds",
+    "sorts",
+    "resumed",
+)
 """Tables whose single words are matched without stemming, because other words have the same stems.
 
 For Russian words, see `_EXACT_IN_RUSSIAN`.

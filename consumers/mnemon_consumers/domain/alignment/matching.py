@@ -142,6 +142,8 @@ def _measure_likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> fl
         return 0.7
     if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
         return 0.0
+    if a.sorts and b.sorts:
+        return 0.0  # "nuts" and "peanuts"
     if a.kind is TermKind.NAME or b.kind is TermKind.NAME:
         return 0.9 if _romanize_name(a.text) == _romanize_name(b.text) else 0.0
     if _have_one_root(a.text, b.text):

@@ -144,20 +144,24 @@ def _is_corrected(alignment: Alignment) -> bool:
 def _is_narrowed(alignment: Alignment) -> bool:
     """Return whether the newer fact says that only a kind of the thing is meant: "only to peanuts"."""
     old, new = alignment.statements
-    if alignment.old or old.is_negated or _says_not_only(new):
+    only, remainder = load_lexicon().grammar["only"], load_lexicon().grammar["remainder"]
+    if old.is_negated or _says_not_only(new) or not only.isdisjoint(old.raw):
         return False
-    if not load_lexicon().grammar["only"].isdisjoint(old.raw):
-        return False
-    kinds = [b for a, b in alignment.pairs if is_kind_of(b, a) and _is_restricted(new, b)]
-    others = [b for _, b in alignment.pairs if _is_remainder(new, b)]
     restricted = [term for term in alignment.new if _is_restricted(new, term)]
-    remainder = load_lexicon().grammar["remainder"]
+    kinds = [b for a, b in alignment.pairs if is_kind_of(b, a) and _is_restricted(new, b)]
+    sorts = [a for a in alignment.old if restricted and all(_is_sort_of(b, a) for b in restricted)]
+    others = [b for _, b in alignment.pairs if _is_remainder(new, b)]
     rest = [
         term
         for term in alignment.new
         if term not in restricted and term.text not in remainder and not permits(term)
     ]
-    return not rest and (bool(others and (kinds or restricted)) or (bool(kinds) and not restricted))
+    is_whole = len(sorts) == len(alignment.old) <= 1 and not rest
+    return is_whole and bool((others and restricted) or sorts or (kinds and not restricted))
+
+
+def _is_sort_of(particular: Term, general: Term) -> bool:
+    return any(f"{pole[:-1]}+" in general.sorts for pole in particular.sorts if pole.endswith("-"))
 
 
 def _is_restricted(statement: ParsedFact, term: Term) -> bool:
@@ -228,7 +232,7 @@ def _says_not_only(statement: ParsedFact) -> bool:
 
 def _are_of_one_kind(a: Term, b: Term) -> bool:
     """Return whether two different terms name kinds of one thing, such as tea and coffee."""
-    shared = a.kinds & b.kinds
+    shared = (a.kinds | a.sorts) & (b.kinds | b.sorts)
     return a.keys.isdisjoint(b.keys) and any(pole.endswith("-") for pole in shared)
 
 

@@ -29,6 +29,8 @@ class Term(NamedTuple):
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
+        sorts: poles of the same form for things that a statement means all of, such as `nut+` and `nut-`;
+            they match no other term.
         role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
             exists.
         is_head: whether it belongs to the subject of the sentence.
@@ -44,6 +46,7 @@ class Term(NamedTuple):
     place: int = 0
     stages: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
+    sorts: frozenset[str] = frozenset()
 
     @property
     def weight(self) -> float:
@@ -123,7 +126,9 @@ class ParsedFact:
     @property
     def kinds(self) -> frozenset[str]:
         """Return the poles, such as `instrument-`, of the things that the fact names exactly."""
-        return frozenset(pole for term in self.words for pole in term.kinds if pole.endswith("-"))
+        return frozenset(
+            pole for term in self.words for pole in term.kinds | term.sorts if pole.endswith("-")
+        )
 
     @property
     def has_head(self) -> bool:
