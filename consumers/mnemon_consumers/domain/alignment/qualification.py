@@ -7,6 +7,7 @@ from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_verb
 from mnemon_consumers.domain.alignment.replacement import is_habitual
+from mnemon_consumers.domain.alignment.revision import list_denied_values
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
@@ -55,7 +56,8 @@ def find_partial_change(alignment: Alignment) -> str | None:
     "Drinks coffee". A newer fact that only says more than the older fact is no other value.
     """
     old, new = alignment.statements
-    says_more = not alignment.old and old.denies_or_ends == new.denies_or_ends
+    is_revised = old.denies_or_ends != new.denies_or_ends or bool(list_denied_values(new))
+    says_more = not (alignment.old or is_revised)
     if _adds_value(alignment) and (not says_more or _adds_to_verb(alignment)):
         return "the newer fact says that it adds something"
     if says_more:

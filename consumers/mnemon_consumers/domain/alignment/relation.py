@@ -43,6 +43,7 @@ from mnemon_consumers.domain.alignment.replacement import (
 from mnemon_consumers.domain.alignment.revision import (
     find_other_restriction,
     find_revision,
+    has_other_adjective,
     is_switch_of_kind,
     list_denied_values,
     permits,
@@ -924,7 +925,7 @@ class _PairComparison:
             and term.place < self.new.reason_at
             and not (permits(term) or is_beginning(term) or term.text in _LEARNING)
         ]
-        if extra or is_limited(left, 1):
+        if extra or is_limited(left, 1) or has_other_adjective(left):
             return "the newer fact may say when, where or for whom the denial does not hold"
         return None
 
@@ -1164,7 +1165,16 @@ class _PairComparison:
         is_short = len(replaced) <= 2 and len(left.new) <= 2
         is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
         is_new = has_changed and not is_other
-        if is_new and is_short and score >= 0.35 and self._has_changed_topic() and self._has_one_value():
+        switching = load_lexicon().grammar["switching"]
+        is_part = not switching.isdisjoint(self.new.raw) and _is_part_of_phrase(self.new, left.new)
+        if (
+            is_new
+            and is_short
+            and not is_part
+            and score >= 0.35
+            and self._has_changed_topic()
+            and self._has_one_value()
+        ):
             return self._decide_update("the newer fact says that the value has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _list_nouns(left.old) and not _list_nouns(left.new):

@@ -5,7 +5,13 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes, list_lemmas
+from mnemon_consumers.domain.alignment.morphology import (
+    is_cyrillic,
+    is_past_verb,
+    is_verb,
+    list_grammemes,
+    list_lemmas,
+)
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
 _SKIPPED: Final = frozenset(("in", "at", "on", "to", "from", "for", "with", "of", "by")) | frozenset(
@@ -126,16 +132,37 @@ def _has_denied_value(alignment: Alignment, denied: Sequence[Term]) -> bool:
         else any(abs(term.place - value.place) == 1 for value in values)
         for term in alignment.old
     )
-    return len(values) == len(denied) and is_same and not (old.is_past and not new.is_past)
+    is_other_time = (old.is_past and not new.is_past) or any(_is_told_later(a, b) for a, b in alignment.pairs)
+    return len(values) == len(denied) and is_same and not is_other_time
+
+
+def _is_told_later(a: Term, b: Term) -> bool:
+    """Return whether only the second of two matching verbs is in the past tense: "lives", "lived"."""
+    return _is_in_past(b.text) and not _is_in_past(a.text)
+
+
+def _is_in_past(word: str) -> bool:
+    if is_cyrillic(word):
+        return is_past_verb(word)
+    return word.endswith("ed") or word in load_lexicon().grammar["past"]
+
+
+def _is_verb_of_both(a: Term, b: Term) -> bool:
+    return _may_be_verb(a) or _may_be_verb(b) or a.is_head or b.is_head
 
 
 def _is_corrected(alignment: Alignment) -> bool:
     """Return whether the newer fact says "X, not Y", and otherwise says what the older fact says of Y."""
     old, new = alignment.statements
-    denied, values = list_denied_values(new), alignment.new
+    denied = list_denied_values(new)
+    kinds = {term.kind for term in denied}
+    values = list(alignment.new) or [
+        b
+        for a, b in alignment.pairs
+        if b.kind in kinds and not any(b is term for term in denied) and not _is_verb_of_both(a, b)
+    ]
     if old.denies_or_ends or new.is_ended or not (denied and values) or alignment.old:
         return False
-    kinds = {term.kind for term in denied}
     is_value = all(term.kind in kinds and not term.is_head for term in values)
     is_whole = all(" " not in a.text for a, b in alignment.pairs if any(b is term for term in denied))
     return is_value and is_whole and len(values) <= len(denied) and _has_denied_value(alignment, denied)
@@ -157,7 +184,16 @@ def _is_narrowed(alignment: Alignment) -> bool:
         if term not in restricted and term.text not in remainder and not permits(term)
     ]
     is_whole = len(sorts) == len(alignment.old) <= 1 and not rest
-    return is_whole and bool((others and restricted) or sorts or (kinds and not restricted))
+    # "Only eats apples" may be one of several habits.
+    is_about_all = _tells_allergy_or_feeling(old)
+    return is_whole and bool(
+        (others and restricted) or (is_about_all and (sorts or (kinds and not restricted)))
+    )
+
+
+def _tells_allergy_or_feeling(statement: ParsedFact) -> bool:
+    is_feeling = any(pole.startswith("feeling") for term in statement.terms for pole in term.opposites)
+    return is_feeling or not load_lexicon().grammar["allergies"].isdisjoint(statement.raw)
 
 
 def _is_sort_of(particular: Term, general: Term) -> bool:
@@ -194,7 +230,18 @@ def _is_permitted(alignment: Alignment) -> bool:
     )
     has_permission = not load_lexicon().grammar["permitting"].isdisjoint(new.raw)
     has_other_verb = any(map(_may_be_verb, alignment.old)) and any(map(_may_be_verb, alignment.new))
-    return has_permission and is_said and not (rest or lost or is_new_subject or has_other_verb)
+    is_other = is_new_subject or has_other_verb or has_other_adjective(alignment)
+    return has_permission and is_said and not (rest or lost or is_other)
+
+
+def has_other_adjective(alignment: Alignment) -> bool:
+    """Return whether a word of little weight before a noun is in one fact only: "old" in "the old server"."""
+    old, new = alignment.statements
+    if _list_ages(old) != _list_ages(new):
+        return True
+    matched = [a.place for a, _ in alignment.pairs]
+    light = [term for term in old.terms if term.kind is TermKind.LIGHT and term.place not in matched]
+    return any(term.place > 1 and term.place + 1 in matched for term in light)
 
 
 def permits_something_else(alignment: Alignment) -> bool:
