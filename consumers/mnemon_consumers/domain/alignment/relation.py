@@ -188,8 +188,9 @@ class _PairComparison:
             doubt = doubt or find_partial_change(self.alignment)
             if replaces_other_value(self.alignment):
                 doubt = doubt or "the newer fact denies another value than that of the older one"
-        if is_replaced and find_revision(self.alignment) is None:
-            doubt = doubt or find_other_restriction(self.alignment)
+        restriction = find_other_restriction(self.alignment) if is_replaced else None
+        if restriction and find_revision(self.alignment) is None:
+            doubt = doubt or restriction
         if doubt is None or not (is_replaced or verdict.is_open):
             return verdict
         relation = FactRelation.UNDECIDED if is_replaced else verdict.relation

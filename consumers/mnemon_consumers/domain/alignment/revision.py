@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
@@ -222,7 +222,7 @@ def _is_permitted(alignment: Alignment) -> bool:
     old, new = alignment.statements
     if not (new.is_changed or new.is_resumed) or new.denies_or_ends or not _forbids(old):
         return False
-    rest = [term for term in alignment.new if not (permits(term) or _is_of_use(term))]
+    rest = [term for term in alignment.new if not permits(term)]
     lost = [term for term in alignment.old if not _may_be_verb(term)]
     is_said = any(a.weight and not _may_be_verb(a) for a, _ in alignment.pairs)
     is_new_subject = any(
@@ -263,10 +263,6 @@ def _forbids(statement: ParsedFact) -> bool:
 
 def permits(term: Term) -> bool:
     return not load_lexicon().grammar["permitting"].isdisjoint(term.text.split())
-
-
-def _is_of_use(term: Term) -> bool:
-    return is_verb(term.text) or is_in_table(term.text.split()[0], "light")
 
 
 def _says_not_only(statement: ParsedFact) -> bool:
