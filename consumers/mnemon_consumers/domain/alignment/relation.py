@@ -1165,6 +1165,7 @@ class _PairComparison:
         has_changed = has_changed and (self.old.is_planned or not self.new.is_planned)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
         is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
+        is_other = is_other or (not self.old.has_head and any(term.is_head for term in left.new))
         is_new = has_changed and not is_other
         switching = load_lexicon().grammar["switching"]
         is_part = not switching.isdisjoint(self.new.raw) and _is_part_of_phrase(self.new, left.new)

@@ -164,6 +164,8 @@ REVISED = (
 """An older fact, and a newer fact that replaces it."""
 
 BESIDE = (
+    ("Prefers metric units", "The client prefers imperial units now"),
+    ("Предпочитает метры", "Клиент теперь предпочитает футы"),
     ("Is vegetarian", "Her sister is vegan now"),
     ("Is vegetarian", "Cooks vegan food now"),
     ("Is vegetarian", "Eats vegan on Mondays now"),
