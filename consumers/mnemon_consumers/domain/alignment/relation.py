@@ -44,9 +44,9 @@ from mnemon_consumers.domain.alignment.revision import (
     find_other_restriction,
     find_revision,
     has_other_adjective,
+    is_permission,
     is_switch_of_kind,
     list_denied_values,
-    permits,
     permits_something_else,
     replaces_other_value,
 )
@@ -924,7 +924,7 @@ class _PairComparison:
             for term in left.new
             if term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
             and term.place < self.new.reason_at
-            and not (permits(term) or is_beginning(term) or term.text in _LEARNING)
+            and not (is_permission(term) or is_beginning(term) or term.text in _LEARNING)
         ]
         if extra or is_limited(left, 1) or has_other_adjective(left):
             return "the newer fact may say when, where or for whom the denial does not hold"

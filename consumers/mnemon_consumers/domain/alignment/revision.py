@@ -181,7 +181,7 @@ def _is_narrowed(alignment: Alignment) -> bool:
     rest = [
         term
         for term in alignment.new
-        if term not in restricted and term.text not in remainder and not permits(term)
+        if term not in restricted and term.text not in remainder and not is_permission(term)
     ]
     is_whole = len(sorts) == len(alignment.old) <= 1 and not rest
     # "Only eats apples" may be one of several habits.
@@ -222,7 +222,7 @@ def _is_permitted(alignment: Alignment) -> bool:
     old, new = alignment.statements
     if not (new.is_changed or new.is_resumed) or new.denies_or_ends or not _forbids(old):
         return False
-    rest = [term for term in alignment.new if not permits(term)]
+    rest = [term for term in alignment.new if not is_permission(term)]
     lost = [term for term in alignment.old if not _may_be_verb(term)]
     is_said = any(a.weight and not _may_be_verb(a) for a, _ in alignment.pairs)
     is_new_subject = any(
@@ -261,7 +261,8 @@ def _forbids(statement: ParsedFact) -> bool:
     return first in load_lexicon().grammar["forbidding"] or statement.raw[:2] == ("do", "not")
 
 
-def permits(term: Term) -> bool:
+def is_permission(term: Term) -> bool:
+    """Return whether a term gives a permission, such as "allowed" and «можно»."""
     return not load_lexicon().grammar["permitting"].isdisjoint(term.text.split())
 
 
