@@ -20,6 +20,7 @@ from mnemon_consumers.domain.alignment.syntax import (
     is_contrast,
     is_copular,
     is_past,
+    is_time,
     join_particles,
     list_clause_starts,
     measure_head,
@@ -161,7 +162,7 @@ class _Parser:
         """Add the term of a token or a phrase."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
-        if self._means_side(at):
+        if self._means_side(at) or self._is_time_off(at):
             tables.discard("ended")
         if length == 1 and token.is_denied:
             tables = {"negation"}
@@ -258,6 +259,10 @@ class _Parser:
     ) -> None:
         self._order.append(len(self._terms))
         self._terms.append(Term(text, kind, keys, role=role, is_head=at < self._head, place=at, **poles))
+
+    def _is_time_off(self, at: int) -> bool:
+        """Return whether a token is the last word of a phrase such as "a week off"."""
+        return self._tokens[at].word == "off" and at > 0 and is_time(self._tokens[at - 1])
 
     def _means_side(self, at: int) -> bool:
         """Return whether a token is the word "left" and means the side, as in "on the left"."""

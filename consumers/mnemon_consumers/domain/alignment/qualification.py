@@ -5,7 +5,7 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment
-from mnemon_consumers.domain.alignment.morphology import is_verb
+from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.replacement import is_habitual
 from mnemon_consumers.domain.alignment.revision import list_denied_values
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
@@ -98,8 +98,12 @@ def _adds_to_verb(alignment: Alignment) -> bool:
 
 def _is_uncertain(statement: ParsedFact) -> bool:
     raw = statement.raw
-    if _has_word_of(statement, "uncertain") or any(pair == ("может", "быть") for pair in pairwise(raw)):
+    if _has_word_of(statement, "uncertain"):
         return True
+    if "может" in raw:
+        following = raw[raw.index("может") + 1 :]
+        # «Может плавать» tells an ability, «может, перееду» a doubt.
+        return following[:1] == ("быть",) or not any("INFN" in list_grammemes(word) for word in following)
     # "You may" gives a permission.
     return any(word == "may" and before in ("i", "he", "she", "we", "they") for before, word in pairwise(raw))
 

@@ -821,7 +821,8 @@ class _PairComparison:
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
-        if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
+        is_unmarried = "marital" in old.slots & new.slots and (old.is_ended or old.is_negated)
+        if is_unmarried and new.is_changed and not new.denies_or_ends:
             return self._decide_update("a new value: marital")
         if old.is_negated and not new.denies_or_ends and (problem := self._find_limit_of_reversal()):
             return self._decide_undecided(problem)
@@ -1228,6 +1229,10 @@ class _PairComparison:
             and not (a.is_head and b.is_head and _is_someone(a))
             and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
+        # "Moved to Dublin" says nothing about what else happened there.
+        is_move = "residence" in self.new.slots - self.old.slots
+        if is_move and all(a.kind is TermKind.NAME for a, _ in topics):
+            return False
         if self.new.is_english:
             return bool(topics)
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
@@ -1365,6 +1370,9 @@ class _PairComparison:
             return self._decide_update("the newer fact applies to every day")
         if new >= SUBSET_SHARE and left.old and self._names_exactly():
             return self._decide_undecided("the newer fact says a part of the older one, and more exactly")
+        is_event = self.new.is_past and not (self.new.is_changed or self.old.is_past or self.old.is_planned)
+        if is_event and self.score >= SAME_SHARE:
+            return self._decide_undecided("only the newer fact is about the past")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._decide_same("the older fact says the same, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():

@@ -72,13 +72,22 @@ def measure_head(tokens: Sequence[Token]) -> int:
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
-    """Move the particle of an English verb after the verb: "gave the chickens away", "called it off"."""
+    """Move the particle of an English verb after the verb: "gave the chickens away", "called it off".
+
+    Times are no objects of such verbs: "took this week off".
+    """
     phrasal = load_lexicon().grammar["phrasal"]
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
-            if f"{verb.word}_{tokens[other].word}" in phrasal:
+            between = tokens[at + 1 : other]
+            if f"{verb.word}_{tokens[other].word}" in phrasal and not any(map(is_time, between)):
                 return [*tokens[: at + 1], tokens[other], *tokens[at + 1 : other], *tokens[other + 1 :]]
     return tokens
+
+
+def is_time(token: Token) -> bool:
+    """Return whether a word names a date, or a unit such as "week"."""
+    return is_in_table(token.word, "dates") or is_in_table(token.word, "units")
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:
