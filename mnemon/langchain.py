@@ -101,7 +101,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         request: ModelRequest[MemoryUser],
         handler: Callable[[ModelRequest[MemoryUser]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Call the model with the context, followed by the messages of this run."""
+        """Call the model with the context and the messages of this run; without a context, as requested."""
         begin = max(
             (at for at, each in enumerate(request.messages) if isinstance(each, HumanMessage)), default=0
         )

@@ -75,7 +75,9 @@ class Address:
 
 
 class SubjectOrigin(NamedTuple):
-    """Owner and conversation in a subject, with any spelling of the ids, even if the subject is invalid.
+    """Owner and conversation that a `chat` or `memory` subject names, even if the subject is invalid.
+
+    The ids may be spelled in another way than `encode_token` spells them.
 
     `conversation` is None for the current conversation or a subject without a conversation; it is "" if the
     token of the conversation is not an id.

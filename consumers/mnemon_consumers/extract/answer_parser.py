@@ -195,7 +195,7 @@ def parse_answer(
     if len(text) > MOST_ANSWER_CHARACTERS:
         raise UnreadableAnswer(
             f"the answer has {len(text):,} characters, and the limit is {MOST_ANSWER_CHARACTERS:,}; if this "
-            "repeats, choose another model: extraction.model"
+            "repeats, choose another model with the setting extraction.model"
         )
     repaired = False
     compared: object
@@ -209,7 +209,8 @@ def parse_answer(
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise UnreadableAnswer(
-            "the answer has no list of facts; if this repeats, choose another model: extraction.model"
+            "the answer has no list of facts; if this repeats, choose another model with the setting "
+            "extraction.model"
         )
     facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]

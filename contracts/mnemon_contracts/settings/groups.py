@@ -459,7 +459,9 @@ class SettingsV1(Settings):
         "also shows messages that no summary covers. The budget and `context.recent_limit` limit the "
         "messages of both kinds.",
     )
-    time_stamps: TimeStamps = Field(default=TimeStamps(), description="Timestamps on users' messages.")
+    time_stamps: TimeStamps = Field(
+        default=TimeStamps(), description="Timestamps on users' messages, and the time zone of days."
+    )
     wait_for_log_ms: int = Field(
         default=500,
         ge=0,

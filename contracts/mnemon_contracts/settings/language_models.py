@@ -71,7 +71,7 @@ class Extraction(Settings):
         gt=0,
         le=8760,
         description="Hours between two scans of a tenant. A scan reads all new messages for facts, also "
-        "those of conversations that are neither idle nor long.",
+        "those of conversations that have reached neither `idle_seconds` nor `after_messages`.",
     )
     provider: Provider = Field(
         default="offline",

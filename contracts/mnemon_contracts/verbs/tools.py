@@ -207,7 +207,7 @@ class SaveReplyV1(Reply):
 class ReadV1(Contract):
     """Return the facts by tier, page by page."""
 
-    tier: Tier | None = Field(default=None, description="Tier to return. Default: all tiers.")
+    tier: Tier | None = Field(default=None, description="Tier of the facts to return. Default: all tiers.")
     limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")
     min_seq: MinSeq = None
     after: Text | None = Field(
@@ -537,8 +537,9 @@ class EraseReplyV1(Reply):
     )
     provider_batches: tuple[Text, ...] = Field(
         default=(),
-        description="The providers' ids of open batches that contain text of the user. mnemon drops the "
-        "answers to this user's requests; the providers keep the text as long as they keep the batches.",
+        description="Ids of open batches with unanswered requests that contain erased text: the provider's "
+        "id, or mnemon's while the provider has given none. mnemon drops the answers to these requests; the "
+        "providers keep the text as long as they keep the batches.",
     )
     generations: tuple[Text, ...] = Field(
         default=(),

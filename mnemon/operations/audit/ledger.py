@@ -80,9 +80,10 @@ class AuditFault:
 
 @dataclass(slots=True)
 class AuditFaults:
-    """Faults that an audit collects.
+    """Events, rows and points that an audit found not accounted for.
 
     Attributes:
+        counts: number of faults of each kind.
         named: the first `MAX_NAMED` faults of each kind.
     """
 

@@ -382,7 +382,7 @@ export interface EraseReplyV1 {
    */
   pending: string[];
   /**
-   * The providers' ids of open batches that contain text of the user. mnemon drops the answers to this user's requests; the providers keep the text as long as they keep the batches.
+   * Ids of open batches with unanswered requests that contain erased text: the provider's id, or mnemon's while the provider has given none. mnemon drops the answers to these requests; the providers keep the text as long as they keep the batches.
    */
   provider_batches: string[];
   /**
@@ -940,7 +940,7 @@ export interface FactsReplyV1 {
  */
 export interface ReadV1 {
   /**
-   * Tier to return. Default: all tiers.
+   * Tier of the facts to return. Default: all tiers.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**

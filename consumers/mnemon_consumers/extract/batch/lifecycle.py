@@ -1,4 +1,7 @@
-"""Lifecycle of batches, from the claim to the end. One process at a time handles a batch."""
+"""Lifecycle of batches, from the claim of their windows to the end of their results.
+
+One process at a time handles a batch.
+"""
 
 import asyncio
 import traceback

@@ -65,8 +65,9 @@ class OwnerReply(msgspec.Struct):
 class OwnerRequest(msgspec.Struct):
     """A request to the Edge owner.
 
-    A request for a page has `collection`, `begin` and `limit`; a request for a swap has `folder`, the folder
-    that is to become live. In the message, `limit` is named `most`, and `folder` is named `to`.
+    A request for a page has `collection`, `begin` and `limit`; `begin` is the id of the first point of the
+    page, None for the first page. A request for a swap has `folder`, the folder that is to become live. In
+    the encoded request, `limit` is named `most`, and `folder` is named `to`.
     """
 
     collection: str = ""

@@ -61,10 +61,12 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
 
 def is_certain_value(text: str) -> bool:
-    """Return whether a text has an unmistakable value.
+    """Return whether a text certainly gives the value of a credential.
 
-    A quoted value is unmistakable. A value after punctuation such as a colon, or else the first token of the
-    text, is unmistakable if `is_strong` says so.
+    The first of these decides: a token after punctuation such as a colon, which has to be strong
+    (`is_strong`) and no placeholder; or a quoted text of 3 to 40 characters after a space, which always is a
+    value. Without either, the first token of the text has to be strong, and no unit may follow it, as in
+    "a1b2c3d4 users".
     """
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:

@@ -20,7 +20,7 @@ class FactConflict(NamedTuple):
 
     Attributes:
         field: the field of the fact that cannot have its new value.
-        problem: what is wrong with the value, and the next step.
+        problem: the reason why the value is refused, and the next step.
     """
 
     field: str
