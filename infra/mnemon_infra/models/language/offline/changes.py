@@ -100,7 +100,7 @@ class KnownStatement:
     def from_fact(cls, fact: PromptFact) -> "KnownStatement":
         """Derive the attributes from the text of a known fact."""
         text = remove_speaker(fact.text)
-        of_the_user = _NOT_OF_THE_USER.search(text) is None
+        of_the_user = is_about_user(text)
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
         return cls(fact.id, find_stems(text), _is_denial(text), of_the_user, frozenset(slots))
 
@@ -112,7 +112,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     relative, it may be about another person: "My mother lives in Riga", "I live in Riga".
     """
     said, denies = find_stems(statement.text), _is_denial(statement.text)
-    of_the_user = _NOT_OF_THE_USER.search(statement.text) is None
+    of_the_user = is_about_user(statement.text)
     return any(
         said <= fact.stems and denies == fact.is_denial and of_the_user == fact.is_of_the_user
         for fact in known
@@ -122,7 +122,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the fact that a statement replaces or ends; None unless exactly one fact fits."""
     text, slot = statement.text, statement.rule.slot
-    if _NOT_OF_THE_USER.search(text):
+    if not is_about_user(text):
         return None
     if statement.rule.ends:
         return _find_ended_fact(statement.undated, known)
@@ -152,6 +152,16 @@ def _find_ended_fact(text: str, known: Sequence[KnownStatement]) -> str | None:
 
 def _require_single(facts: Sequence[KnownStatement]) -> str | None:
     return facts[0].id if len(facts) == 1 else None
+
+
+def is_about_user(text: str) -> bool:
+    """Return whether a statement names no relative, and so may be about the user."""
+    return _NOT_OF_THE_USER.search(text) is None
+
+
+def is_denial_or_end(text: str) -> bool:
+    """Return whether a text denies something, or says that something has ended."""
+    return _is_denial(text) or _OF_ENDING.search(text.replace("’", "'")) is not None
 
 
 def _is_denial(text: str) -> bool:

@@ -29,6 +29,7 @@ class CorrectionForms:
         before_weekday: preposition of a weekday in the place of a word such as "tomorrow"; empty if unknown.
         has_capital_times: True if months and weekdays are capitalised.
         years: forms of the noun for years of age, by the agreement of the number before it.
+        joint: pattern of commas and words between clauses, or between subjects.
     """
 
     def __init__(self, language: str) -> None:
@@ -48,6 +49,9 @@ class CorrectionForms:
         self.before_weekday: str = forms["before_weekday"]
         self.has_capital_times: bool = forms["has_capital_times"]
         self.years: Mapping[str, str] = forms["years"]
+        self.joint = re.compile(forms["joint"], re.IGNORECASE)
+        self._subject = compile_forms(forms["subject"])
+        self._of_user = compile_forms(forms["of_user"])
         self._variants: Mapping[str, str] = forms["variants"]
         self._days = frozenset(forms["days"])
         self._numbers: Mapping[str, str] = {
@@ -55,6 +59,16 @@ class CorrectionForms:
         }
         self._months: Sequence[Sequence[str]] = [words.split() for words in forms["months"]]
         self._weekdays: Sequence[Sequence[str]] = [words.split() for words in forms["weekdays"]]
+
+    def find_subject(self, text: str) -> str:
+        """Return the word that a sentence is about, in lower case; empty if it is about the speaker."""
+        plain, begin = text.replace("’", "'"), 0
+        while opening := self.opening.match(plain, begin):
+            begin = opening.end()
+        found = self._subject.match(plain, begin)
+        if found is None or self._of_user.match(found[1]):
+            return ""
+        return found[1].lower()
 
     @cached_property
     def months(self) -> frozenset[str]:

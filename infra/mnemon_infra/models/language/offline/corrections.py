@@ -8,7 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import find_stems
+from mnemon_infra.models.language.offline.changes import (
+    find_stems,
+    is_about_user,
+    is_denial_or_end,
+)
 from mnemon_infra.models.language.offline.correction_forms import (
     ENGLISH,
     RUSSIAN,
@@ -86,28 +90,39 @@ class ValueCorrection(NamedTuple):
     def may_answer(self, said: Sequence[Sentence]) -> bool:
         """Return whether the sentence may answer the assistant, whose sentences are `said`.
 
-        Without a marker, it may correct what the assistant said. A number answers many questions, a name or a
-        time in the place of another one only those about it.
+        Only a time or a name with a marker answers no question that lacks the wrong value, and corrects no
+        statement of the assistant.
         """
         if not self.is_bare:
             return False
         questions = [sentence for sentence in said if sentence.is_question]
-        is_distinct = self.old is not None and (self.is_marked or set(self.kinds) <= _TIMES | {"name"})
+        is_distinct = self.is_marked and set(self.kinds) <= _TIMES | {"name"}
+        if self.old is None:
+            is_number = bool(said) and "number" in self.kinds
+            return bool(questions) or is_number or any(self.has_value(sentence.text) for sentence in said)
         if questions and not is_distinct:
             return True
-        return self.old is not None and any(
-            self.may_concern(sentence.text) for sentence in (questions if self.is_marked else said)
-        )
+        return any(self.may_concern(sentence.text) for sentence in (questions if is_distinct else said))
+
+    def has_value(self, text: str) -> bool:
+        """Return whether a text has the wrong value, or if that is not given, a value of its kind."""
+        return bool(self._find_uses(_read_tokens(text)))
 
     def may_concern(self, text: str) -> bool:
         """Return whether a text has the wrong value, or words with its stems."""
-        if self.old is None or self._find_uses(_read_tokens(text)):
+        if self.old is None or self.has_value(text):
             return True
         stems = find_stems(self.text[self.old.core[0].start : self.old.core[-1].end])
         return bool(stems) and stems <= find_stems(text)
 
     def apply(self, text: str) -> str | None:
-        """Return a text with the new value in place of the wrong one; None in doubt."""
+        """Return a text with the new value in place of the wrong one; None in doubt.
+
+        A denial, or the end of something, stays as it is: "I like coffee, not tea" is no correction of "I
+        don't like tea". A correction that repeats the topic applies only to one clause with the same subject.
+        """
+        if is_denial_or_end(text) or not (self.is_bare or self._has_subject_of(text)):
+            return None
         tokens = _read_tokens(text)
         uses = self._find_uses(tokens)
         words = {token.word for token in tokens}
@@ -126,6 +141,17 @@ class ValueCorrection(NamedTuple):
         shown = f"{shown}{after}" if text[:start].strip() else f"{shown[:1].upper()}{shown[1:]}{after}"
         stop = following.end if following and after else used.core[-1].end
         return f"{text[:start]}{shown}{text[stop:]}"
+
+    def _has_subject_of(self, text: str) -> bool:
+        """Return whether a text has one clause, and the subject of this correction."""
+        if self.forms.joint.search(text):
+            return False
+        subject, own = self.forms.find_subject(text), self.forms.find_subject(self.text)
+        # "The exam is on Tuesday, not Monday" is about a thing of the speaker: "I have an exam on Monday".
+        is_thing = not subject and any(
+            token.word == own and not token.is_capital for token in _read_tokens(text)
+        )
+        return own == subject or (is_thing and is_about_user(self.text))
 
     def _find_uses(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
         if self.old is None:

@@ -255,7 +255,7 @@ def _is_answered_shortly(asked: _Line, answer: _Line) -> bool:
     assent = _ASSENT.match(answer.text)
     if assent and assent.end() == len(answer.text):
         return not _OPEN_QUESTION.match(asked.text)
-    return assent is not None or bool(_cut_courtesy(answer.text))
+    return assent is not None or bool(_cut_filler(answer.text))
 
 
 def _remove_courtesy(line: _Line) -> _Line | None:
@@ -268,14 +268,26 @@ def _remove_courtesy(line: _Line) -> _Line | None:
 
 
 def _cut_courtesy(text: str) -> str:
-    """Return a sentence without courtesies at its beginning and laughter; empty if it has nothing else."""
-    begin, told = 0, _LAUGHTER_AT_END.sub("", text)
+    """Return a sentence without courtesies at its beginning and laughter; empty if it has nothing else.
+
+    A word that is left after a courtesy may be the name of the person addressed, and is left out, too.
+    """
+    rest = _cut_filler(text)
+    if rest == text.strip():
+        return rest
+    if len(rest.split()) < 2 and not any(map(str.isdigit, rest)):
+        return ""
+    return rest[:1].upper() + rest[1:]
+
+
+def _cut_filler(text: str) -> str:
+    """Return a sentence without courtesies and laughter at its beginning, and laughter at its end."""
+    begin, told = 0, text
+    if laughter := _LAUGHTER_AT_END.search(text):
+        told = text[: laughter.start()].rstrip(" ,;—–-")
     while filler := _LAUGHTER.match(told, begin) or _COURTESY.match(told, begin):
         begin = filler.end()
-    rest = told[begin:].strip()
-    if begin and (len(rest.split()) < 2 and not any(map(str.isdigit, rest))):
-        return ""  # perhaps the name of the person addressed
-    return rest[:1].upper() + rest[1:] if begin else rest
+    return told[begin:].strip()
 
 
 def _rate_line(

@@ -13,7 +13,7 @@ from mnemon_infra.models.language.offline.changes import (
 )
 from mnemon_infra.models.language.offline.corrections import ValueCorrection
 from mnemon_infra.models.language.offline.sentences import Sentence
-from mnemon_infra.models.language.offline.spoken_sentences import SpokenSentence, read_sentences
+from mnemon_infra.models.language.offline.spoken_sentences import SpokenSentence, list_answers, read_sentences
 from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, match_sentence
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
@@ -45,23 +45,19 @@ class _FoundStatement(NamedTuple):
 
 def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
     """Return users' new statements about themselves, as JSON objects of the form that a prompt asks for."""
-    kept: list[_FoundStatement] = []
+    kept: list[tuple[_FoundStatement, KnownStatement]] = []
     facts_known = [KnownStatement.from_fact(fact) for fact in known]
     sentences = read_sentences(messages)
     corrected = _correct_known_facts(sentences, messages, known)
     for found in _find_statements(sentences, messages):
         # The clauses of one sentence say different things: "I love my dog and my dog loves me".
-        earlier = [
-            KnownStatement.from_fact(PromptFact("", other.statement.text))
-            for other in kept
-            if other.sentence != found.sentence
-        ]
+        earlier = [comparable for other, comparable in kept if other.sentence != found.sentence]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # The last statement counts for a slot with one value.
-        kept = [other for other in kept if other.place is None or other.place != found.place]
-        kept.append(found)
-    return [_build_fact(found, facts_known) for found in kept] + corrected
+        kept = [(other, each) for other, each in kept if other.place is None or other.place != found.place]
+        kept.append((found, KnownStatement.from_fact(PromptFact("", found.statement.text))))
+    return [_build_fact(found, facts_known) for found, _ in kept] + corrected
 
 
 def _find_statements(
@@ -116,7 +112,10 @@ def _correct_known_facts(
         correction = said.correction
         if correction is None or correction.old is None or (correction.is_bare and said.number != first):
             continue
-        if any(correction.may_concern(message.text) for message in messages[: said.number - 1]):
+        before = messages[: said.number - 1]
+        if any(correction.may_concern(message.text) for message in before):
+            continue
+        if correction.may_answer(list_answers(before)):
             continue
         concerned = [fact for fact in known if correction.may_concern(fact.text)]
         if len(concerned) == 1 and (fact := _correct_fact(correction, said, concerned[0])):

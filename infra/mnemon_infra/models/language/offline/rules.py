@@ -45,8 +45,8 @@ class ClauseForms(NamedTuple):
         separator: punctuation marks and words between clauses.
         beginning: first words of a clause that is complete, such as a subject.
         bound: words that bind the clauses of a sentence to each other, such as conditions and pronouns.
-        shared: beginnings of a clause that has the pronoun of the clause before it as its subject.
-        shared_after_taste: those of them that cannot be nouns, which a verb of taste may have as objects.
+        shared: beginnings of a clause that has the pronoun of the clause before it as its subject. They
+            cannot be nouns, as "play" is in "a garden and play area".
         unshared: words that may belong to more than the verb after them, such as denials and infinitives.
         introduction: the rule for a name without a further word, which needs other clauses as evidence.
     """
@@ -55,7 +55,6 @@ class ClauseForms(NamedTuple):
     beginning: re.Pattern[str]
     bound: re.Pattern[str]
     shared: re.Pattern[str]
-    shared_after_taste: re.Pattern[str]
     unshared: re.Pattern[str]
     introduction: Rule
 
@@ -102,7 +101,7 @@ class LanguageRules(NamedTuple):
         forms = source["clauses"]
         compiled = {
             name: compile_forms(insert_words(forms[name]))
-            for name in ("beginning", "bound", "shared", "shared_after_taste", "unshared")
+            for name in ("beginning", "bound", "shared", "unshared")
         }
         return cls(
             rules=rules,

@@ -76,8 +76,10 @@ def _correct_earlier_sentence(
     if len(concerned) != 1 or not concerned[0].statements:
         return False
     other = concerned[0]
+    if correction.names_a_day and said.message.at.date() != other.message.at.date():
+        return False
     text = correction.apply(other.sentence.text)
-    if text is None or correction.may_answer(_list_answers(messages[other.number : said.number - 1])):
+    if text is None or correction.may_answer(list_answers(messages[other.number : said.number - 1])):
         return False
     sentence = other.sentence._replace(text=text)
     statements = match_sentence(sentence, other.message.at)
@@ -91,8 +93,8 @@ def _correct_earlier_sentence(
     return True
 
 
-def _list_answers(messages: Sequence[PromptMessage]) -> list[Sentence]:
-    """Return the assistant's sentences."""
+def list_answers(messages: Sequence[PromptMessage]) -> list[Sentence]:
+    """Return the sentences of the assistant."""
     return [
         sentence
         for message in messages

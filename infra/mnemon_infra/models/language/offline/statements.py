@@ -115,20 +115,21 @@ class _Clause(NamedTuple):
 def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[UserStatement]:
     """Return the statements of a sentence's clauses; an empty list if the sentence is to stay whole.
 
-    A clause that is no statement alone stays with the clause before it. The sentence stays whole if a word
-    may bind clauses to each other, if a clause ends something, or if two clauses name one property of the
-    user.
+    A clause that is no statement alone stays with the clause before it. The sentence stays whole if such a
+    clause stands between two "and", if a word may bind clauses to each other, if a clause ends something, or
+    if two clauses name one property of the user.
     """
     plain, forms = text.translate(_STRAIGHT), language.clauses
     if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):
         return []
     clauses: list[_Clause] = []
-    for part, separator in _split_parts(text, plain, forms.separator):
+    parts = list(_split_parts(text, plain, forms.separator))
+    for number, (part, separator) in enumerate(parts, 1):
         clause = _read_clause(part, separator, clauses[-1] if clauses else None, at, language)
         if clause.statement is not None and not (separator and _continues_list(clauses, separator)):
             clauses.append(clause)
-        elif not clauses or separator is None:
-            return []
+        elif not clauses or separator is None or (number < len(parts) and _has_word(separator)):
+            return []  # "and my wife and I live in Rome"
         else:
             last = clauses[-1]
             joined = f"{last.text}{separator[0]}{part}"
@@ -156,7 +157,11 @@ def _split_parts(
 
 def _continues_list(clauses: list[_Clause], separator: re.Match[str]) -> bool:
     """Return whether "and" may end a list in the last clause: "tea, coffee and I have a dog"."""
-    return "," in clauses[-1].text and separator[0].strip(" ,;") != ""
+    return "," in clauses[-1].text and _has_word(separator)
+
+
+def _has_word(separator: re.Match[str]) -> bool:
+    return separator[0].strip(" ,;") != ""
 
 
 def _read_clause(
@@ -183,9 +188,8 @@ def _find_shared_subject(text: str, before: _Clause | None, forms: ClauseForms) 
     """Return the pronoun that a text without a subject shares with the clause before it; None in doubt."""
     if before is None or before.statement is None:
         return None
-    shared = forms.shared_after_taste if before.statement.rule.kind == "preference" else forms.shared
     pronoun = _PRONOUN.match(before.text)
-    if pronoun is None or not shared.match(text):
+    if pronoun is None or not forms.shared.match(text):
         return None
     if "," in before.text or forms.unshared.search(f"{before.text} {text}".translate(_STRAIGHT)):
         return None

@@ -107,6 +107,22 @@ async def test_correction_changes_the_statement(said: str, correction: str, fact
         ("I moved from Leeds to York", "sorry, York, not Leeds"),
         ("I love pizza", "bot:Shall I order pizza?", "sorry, pasta, not pizza"),
         ("I love pizza", "actually, pasta, not pizza"),
+        ("I have two cats", "bot:I'll order two bags.", "Make that three"),
+        ("I have two cats", "bot:Food ordered.", "I meant four"),
+        ("My flight is tomorrow", "bot:I booked a taxi for today.", "I meant Monday"),
+        ("I live in Leeds. Book me a hotel.", "bot:Which city?", "York, not Leeds"),
+        ("My wife is called Anna", "bot:What is your daughter's name?", "Ann, not Anna"),
+        ("I don't like tea", "I like coffee, not tea"),
+        ("I'm not allergic to peanuts", "I'm allergic to hazelnuts, not peanuts"),
+        ("I no longer live in Leeds", "I live in York, not Leeds"),
+        ("I quit my job at Google", "My job is at Apple, not Google"),
+        ("My son and my daughter are 5", "My daughter is 6, not 5"),
+        ("I live in Leeds with my wife", "My wife is in York, not Leeds"),
+        ("I'm allergic to penicillin, my son too", "my son is allergic to amoxicillin, not penicillin"),
+        ("I live with Max in Leeds", "Max is in York, not Leeds"),
+        ("Я не ем мясо", "Я ем рыбу, а не мясо"),
+        ("Я больше не живу в Туле", "Я живу в Казани, а не в Туле"),
+        ("Я живу в Туле. Найди отель.", "bot:В каком городе?", "В Казани, не в Туле"),
         ("У нас отпуск в августе", "не только в августе, но и в июле"),
         ("У нас отпуск в августе", "может, не в августе, а в июле"),
         ("У нас отпуск в августе", "bot:Показать погоду в августе?", "в июле, а не в августе"),
@@ -151,6 +167,38 @@ async def test_correction_of_one_clause_leaves_the_others() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "correction", "others"),
+    [
+        (
+            "My wife works at Google and I work at Apple",
+            "I work at Meta, not Google",
+            "My wife works at Google",
+        ),
+        (
+            "Моя мама живёт в Туле, я живу в Омске",
+            "Я живу в Казани, а не в Туле",
+            "Моя мама живёт в Туле",
+        ),
+    ],
+)
+async def test_correction_changes_no_statement_about_another_person(
+    said: str, correction: str, others: str
+) -> None:
+    assert others in [fact["text"] for fact in await found(said, correction)]
+
+
+async def test_day_that_is_said_on_another_day_changes_nothing() -> None:
+    messages = [
+        PromptMessage(1, "user", "My exam is on Friday", SATURDAY),
+        PromptMessage(2, "user", "tomorrow, not Friday", SATURDAY + timedelta(days=2)),
+    ]
+    answer = await build_offline_model().complete(build_request(messages, (), Extraction()))
+    assert [fact["text"] for fact in json.loads(answer.text)["facts"]] == [
+        "My exam is on Friday (2026-11-27)"
+    ]
+
+
 async def test_another_speaker_corrects_nothing() -> None:
     told = await found(("Ann", "Our trip is in June"), ("Bob", "July, not June"))
     assert [fact["text"] for fact in told] == [f"Ann: {JUNE}"]
@@ -183,6 +231,9 @@ async def test_correction_at_the_beginning_of_a_window_replaces_the_known_fact(
         ([PromptFact("pf_001", JUNE, BEFORE)], ["Hello", "sorry, July, not June"]),
         ([PromptFact("pf_001", JUNE, BEFORE)], ["bot:Paris is best in June", "July, not June"]),
         ([PromptFact("pf_001", JUNE, BEFORE)], ["I meant July"]),
+        ([PromptFact("pf_001", "I live in Leeds", BEFORE)], ["bot:Where is the hotel?", "York, not Leeds"]),
+        ([PromptFact("pf_001", "I'm not allergic to nuts", BEFORE)], ["milk, not nuts"]),
+        ([PromptFact("pf_001", "I used to work at Google", BEFORE)], ["Apple, not Google"]),
         (
             [PromptFact("pf_001", JUNE, BEFORE), PromptFact("pf_002", "Born in June", BEFORE)],
             ["sorry, July, not June"],

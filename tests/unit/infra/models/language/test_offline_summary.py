@@ -136,6 +136,19 @@ async def test_laughter_and_filler_are_left_out(turns: tuple[tuple[Role, str], .
                 "Ассистент: Забронировать отель? Пользователь: ага."
             ),
         ),
+        (
+            (
+                ("assistant", "Are you ok with peanuts?"),
+                ("user", "Hm, no"),
+                ("assistant", "Which city?"),
+                ("user", "haha Rome"),
+            ),
+            "Assistant: Are you ok with peanuts? User: Hm, no. Assistant: Which city? User: haha Rome.",
+        ),
+        (
+            (("assistant", "Можно орехи?"), ("user", "Ну, нет")),
+            "Ассистент: Можно орехи? Пользователь: Ну, нет.",
+        ),
         # "Ok" answers no question that asks for more than yes or no.
         (
             (
