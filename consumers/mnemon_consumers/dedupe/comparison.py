@@ -134,8 +134,8 @@ def _select_candidates(
 ) -> list[KeptFact]:
     """Select facts to align: facts with the most terms in common, the nearest fact, and all similar facts.
 
-    A new fact that reports a change has a thing of the same kind in common, too: "Switched to tea" is aligned
-    with "Drinks coffee".
+    If the new fact reports a change, a thing of the same kind counts as a common term: "Switched to tea" is
+    aligned with "Drinks coffee".
     """
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)

@@ -162,7 +162,7 @@ class SearchReplyV1(SearchReplyV2):
 
 
 class SaveV1(Contract):
-    """Propose a fact; dedupe decides whether it is saved."""
+    """Propose a fact; `dedupe` decides whether it is saved."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
     kind: Kind | None = Field(
@@ -188,7 +188,7 @@ class SaveV1(Contract):
 
 
 class SaveReplyV1(Reply):
-    """Decision of dedupe on the proposed fact."""
+    """Decision of `dedupe` on the proposed fact."""
 
     decision: Literal["saved", "updated", "confirmed", "rejected"] | None = Field(
         default=None,

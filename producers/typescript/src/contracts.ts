@@ -455,7 +455,7 @@ export interface ForgetReplyV1 {
   candidates: FactCandidate[];
 }
 /**
- * Propose a fact; dedupe decides whether it is saved.
+ * Propose a fact; `dedupe` decides whether it is saved.
  */
 export interface SaveV1 {
   /**
@@ -957,7 +957,7 @@ export interface ReadV1 {
   after?: string | null;
 }
 /**
- * Decision of dedupe on the proposed fact.
+ * Decision of `dedupe` on the proposed fact.
  */
 export interface SaveReplyV1 {
   /**

@@ -25,7 +25,7 @@ _LIMITING: Final = frozenset(
 """Prepositions before a place, a purpose or a companion to which a statement may be limited."""
 
 _LONGEST_PHRASE: Final = 3
-"""Maximum number of words between such a preposition and the noun that belongs to it, plus one."""
+"""Number of words before a noun among which such a preposition belongs to the noun."""
 
 
 def find_other_qualification(alignment: Alignment) -> str | None:
@@ -111,7 +111,8 @@ def _is_uncertain(statement: ParsedFact) -> bool:
 def _adds_value(alignment: Alignment) -> bool:
     """Return whether only one fact has a word such as "also", or the newer one «и» before an object.
 
-    In the older fact, «ещё» may mean "still".
+    "On the side" adds, too, and so does «и» after a verb or «теперь». In the older fact, «ещё» may mean
+    "still".
     """
     old, new = alignment.statements
     if new.denies_or_ends:

@@ -254,11 +254,9 @@ class _PairComparison:
         )
 
     def _applies_to_all_kinds(self) -> bool:
-        """Return whether a fact means all things of a kind, as an allergy does, and not some thing of it."""
+        """Return whether the older fact denies, or one of the facts names an allergy."""
         allergies = load_lexicon().grammar["allergies"]
-        return self.old.is_negated or not (
-            allergies.isdisjoint(self.old.raw) and allergies.isdisjoint(self.new.raw)
-        )
+        return self.old.is_negated or not allergies.isdisjoint((*self.old.raw, *self.new.raw))
 
     def _find_reason_to_keep(self) -> str | None:
         """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
@@ -1216,9 +1214,11 @@ class _PairComparison:
     def _is_way_of_answer(self) -> bool:
         """Return whether both facts tell in what language or form to answer: "Answer in German"."""
         grammar, left = load_lexicon().grammar, self.alignment
+        if not len(left.old) == len(left.new) == 1:
+            return False
         is_told = any(a.text in grammar["answering"] for a, _ in left.pairs)
         ways = (_find_way(self.old, left.old), _find_way(self.new, left.new))
-        return is_told and len(left.old) == len(left.new) == 1 and ways[0] == ways[1] != ""
+        return is_told and ways[0] == ways[1] != ""
 
     def _has_changed_topic(self) -> bool:
         """Return whether the newer fact reports a change of the same thing, not only of the same person."""
@@ -1230,7 +1230,9 @@ class _PairComparison:
             and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
         # "Moved to Dublin" says nothing about what else happened there.
-        is_move = "residence" in self.new.slots - self.old.slots
+        is_move = "residence" in self.new.slots and (
+            "residence" not in self.old.slots or self.replacement.keeps_home()
+        )
         if is_move and all(a.kind is TermKind.NAME for a, _ in topics):
             return False
         if self.new.is_english:
@@ -1501,7 +1503,10 @@ def _is_light_adjective(term: Term) -> bool:
 
 
 def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
-    """Return what a term that tells a manner has in common with other such terms; empty if it tells none."""
+    """Return the form in which a term tells how to answer; empty if it tells no manner.
+
+    The form is a Russian grammeme ("loct", "ablt" or "ADVB"), or "in" in English.
+    """
     term = left[0]
     if is_cyrillic(term.text):
         if term.text.startswith("по-"):

@@ -69,6 +69,15 @@ _ENDS: Final = ("with", "for", "from", "to", "by", "out", "in", "into", "на", 
 _GOALS: Final = ("to", "into", "в", "во", "на")
 """Prepositions before the place to which a person moves."""
 
+_BEFORE_THING: Final = frozenset(("the", "a", "an", "another", "my", "our", "his", "her", "their"))
+"""English words after such a preposition that no town has."""
+
+_GROUPS: Final = frozenset(("team", "department", "group", "class", "project", "division", "squad", "branch"))
+"""English words for a group of people, which may have a name: "team Alpha"."""
+
+_COUNTRIES: Final = frozenset(("uk", "usa", "us", "uae", "states", "netherlands", "philippines"))
+"""Countries with an article."""
+
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
 """Russian verbs whose past tense describes a present state."""
 
@@ -190,7 +199,7 @@ class Replacement:
             return None  # two events, each with its date
         if (
             "residence" in slots
-            and not (self._names_only_origin() or self.swaps_other_thing() or self._keeps_home())
+            and not (self._names_only_origin() or self.swaps_other_thing() or self.keeps_home())
             and (TermKind.NAME in shared or (self.new.is_changed and not self.old.is_changed))
         ):
             return "residence"
@@ -227,7 +236,7 @@ class Replacement:
             for term in self.alignment.new
         )
 
-    def _keeps_home(self) -> bool:
+    def keeps_home(self) -> bool:
         """Return whether the newer fact may not be about a home for good.
 
         For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
@@ -240,17 +249,22 @@ class Replacement:
             for word, rest in ((raw[at], raw[at + 1 : at + 3]) for at in range(len(raw)))
         ):
             return True
-        if TermKind.NAME not in list_kinds(left.old):
-            return False
-        names = [term.place for term in left.new if term.kind is TermKind.NAME]
+        names = [term.place for term in self.new.words if term.kind is TermKind.NAME]
         others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
-        if not names:
-            return bool(left.new) and not any(map(_is_place, left.new))
         first = next((at for at, word in enumerate(raw) if word in _GOALS), len(raw))
+        if self.new.is_english:
+            # "The" or "another" precedes a thing such as a floor, and no town.
+            is_thing = not _BEFORE_THING.isdisjoint(raw[first + 1 : first + 2])
+            begin = names[0] if names else len(raw)
+            return any(
+                ((is_thing or term.text in _GROUPS) and first < term.place < begin)
+                or (names and term.place == begin + 1 and term.place + 1 not in names)
+                for term in others
+            )
+        if not names:
+            return bool(left.new) and not any(_is_place(term) or _is_town(term) for term in left.new)
         return any(
-            "ADJF" not in list_grammemes(term.text)
-            and (first < term.place < names[0] or (self.new.is_english and term.place == names[0] + 1))
-            for term in others
+            "ADJF" not in list_grammemes(term.text) and first < term.place < names[0] for term in others
         )
 
     def _find_number_slot(self, slots: frozenset[str]) -> str | None:
@@ -802,8 +816,14 @@ def _is_event_past(statement: ParsedFact) -> bool:
 
 
 def _is_place(term: Term) -> bool:
-    """Return whether a term is a word for a home or its surroundings, such as "flat" and "village"."""
-    return not load_lexicon().grammar["places"].isdisjoint((term.text, *list_lemmas(term.text)))
+    """Return whether a term names a home, its surroundings or a country: "flat", "village", "UK"."""
+    places = load_lexicon().grammar["places"]
+    return term.text in _COUNTRIES or not places.isdisjoint((term.text, *list_lemmas(term.text)))
+
+
+def _is_town(term: Term) -> bool:
+    """Return whether a Russian word is a geographical name, also in lower case: «казань»."""
+    return "Geox" in list_grammemes(term.text)
 
 
 def _is_naming(term: Term) -> bool:

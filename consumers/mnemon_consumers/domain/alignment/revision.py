@@ -1,4 +1,4 @@
-"""Revisions: newer facts that correct, narrow, permit or switch what the older fact says, in plain words."""
+"""Revision of an older fact by plain words of a newer one: a denied value, "only", a switch, a permission."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,13 +14,13 @@ from mnemon_consumers.domain.alignment.morphology import (
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
-_SKIPPED: Final = frozenset(("in", "at", "on", "to", "from", "for", "with", "of", "by")) | frozenset(
-    ("в", "во", "на", "из", "с", "со", "к", "по", "от", "для", "у")
-)
+_VALUE_PREPOSITIONS: Final = frozenset(
+    ("in", "at", "on", "to", "from", "for", "with", "of", "by")
+) | frozenset(("в", "во", "на", "из", "с", "со", "к", "по", "от", "для", "у"))
 """Prepositions that may stand between a denial, or a word such as "only", and the value."""
 
-_NEAR: Final = 3
-"""Maximum number of words between such a word and the value, plus one."""
+_WORDS_BEFORE_VALUE: Final = 3
+"""Number of words before a value among which a word such as "only" restricts it."""
 
 
 def find_revision(alignment: Alignment) -> str | None:
@@ -51,19 +51,24 @@ def find_other_restriction(alignment: Alignment) -> str | None:
     if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
         return "the newer fact says that only a part is so"
     ages = [_list_ages(each) for each in (old, new)]
-    if ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
+    if not old.slots & new.slots and ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
         return "one of the facts is about an old thing, the other about a new one"
     return None
 
 
 def _list_ages(statement: ParsedFact) -> set[str]:
-    """Return the words such as "old" and "new" in a fact; «новой» is found as «новый»."""
-    forms = {form for word in statement.raw for form in (word, *list_lemmas(word))}
+    """Return the words such as "old" and "new" before a noun; «новой» is found as «новый».
+
+    Words in names do not count, as in "Old Navy" and "New York".
+    """
+    begins = {term.place for term in statement.words}
+    words = [word for at, word in enumerate(statement.raw) if at not in begins and at + 1 in begins]
+    forms = {form for word in words for form in (word, *list_lemmas(word))}
     return forms & load_lexicon().grammar["ages"]
 
 
 def replaces_other_value(alignment: Alignment) -> bool:
-    """Return whether the newer fact denies a value, and not as the value of the older fact.
+    """Return whether the newer fact denies a value that the older fact does not give.
 
     For example, "Likes cycling instead of driving" does beside "Likes hiking", and "Works in York, not in
     Leeds" does beside "Lives in Leeds".
@@ -102,14 +107,17 @@ def list_denied_values(statement: ParsedFact) -> list[Term]:
 def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
     grammar, raw = load_lexicon().grammar, statement.raw
     at = term.place - 1
-    while at >= 0 and (raw[at] in _SKIPPED or raw[at] in grammar["determiners"]):
+    while at >= 0 and (raw[at] in _VALUE_PREPOSITIONS or raw[at] in grammar["determiners"]):
         at -= 1
     if at < 0:
         return False
     if raw[at - 1 : at + 1] in (("instead", "of"), ("rather", "than")) or raw[at] in ("вместо", "instead"):
         return True
     following = raw[term.place + 1 : term.place + 2]
-    is_repeated = raw[at + 1] in _SKIPPED and raw[term.place + 1 : term.place + 3] == ("but", raw[at + 1])
+    is_repeated = raw[at + 1] in _VALUE_PREPOSITIONS and raw[term.place + 1 : term.place + 3] == (
+        "but",
+        raw[at + 1],
+    )
     if is_repeated and any(word.endswith("n't") or word == "not" for word in raw[:at]):
         return True
     if raw[at] == "not":
@@ -118,7 +126,7 @@ def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
 
 
 def _has_denied_value(alignment: Alignment, denied: Sequence[Term]) -> bool:
-    """Return whether the newer fact denies the value of the older fact, and both facts say it of the same.
+    """Return whether the newer fact denies the value of the older fact, and both are about the same thing.
 
     The newer fact may lack the verb of the older fact, if both facts have another word in common.
     """
@@ -203,13 +211,13 @@ def _is_sort_of(particular: Term, general: Term) -> bool:
 def _is_restricted(statement: ParsedFact, term: Term) -> bool:
     """Return whether "only" or a synonym is right before a term, or "only" right after it."""
     only, raw = load_lexicon().grammar["only"], statement.raw
-    before = raw[max(0, term.place - _NEAR) : term.place]
+    before = raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
     return not only.isdisjoint(before) or raw[term.place + 1 : term.place + 2] == ("only",)
 
 
 def _is_remainder(statement: ParsedFact, term: Term) -> bool:
     """Return whether a fact excludes the rest of what a term means: "not all nuts", "other nuts are fine"."""
-    before = statement.raw[max(0, term.place - _NEAR) : term.place]
+    before = statement.raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
     grammar = load_lexicon().grammar
     is_part = any(word in grammar["quantifiers"] or word in grammar["remainder"] for word in before)
     is_other = not grammar["remainder"].isdisjoint(before)
@@ -235,7 +243,10 @@ def _is_permitted(alignment: Alignment) -> bool:
 
 
 def has_other_adjective(alignment: Alignment) -> bool:
-    """Return whether a word of little weight before a noun is in one fact only: "old" in "the old server"."""
+    """Return whether the facts differ in an age word or the older one has a further light word before a noun.
+
+    "The old server" has such a word beside "the server".
+    """
     old, new = alignment.statements
     if _list_ages(old) != _list_ages(new):
         return True

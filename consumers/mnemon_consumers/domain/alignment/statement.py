@@ -29,8 +29,8 @@ class Term(NamedTuple):
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
-        sorts: poles of the same form for things that a statement means all of, such as `nut+` and `nut-`;
-            they match no other term.
+        sorts: poles of the same form for things that a statement means all of, such as `nut+` and `nut-`. Two
+            terms that have such poles match only by a common key.
         role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
             exists.
         is_head: whether it belongs to the subject of the sentence.

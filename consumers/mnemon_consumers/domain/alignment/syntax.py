@@ -71,6 +71,9 @@ def measure_head(tokens: Sequence[Token]) -> int:
     return start
 
 
+_TIME_UNITS: Final = frozenset(("minute", "hour", "day", "week", "weekend", "month", "year"))
+
+
 def join_particles(tokens: list[Token]) -> list[Token]:
     """Move the particle of an English verb after the verb: "gave the chickens away", "called it off".
 
@@ -86,8 +89,8 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
 
 def is_time(token: Token) -> bool:
-    """Return whether a word names a date, or a unit such as "week"."""
-    return is_in_table(token.word, "dates") or is_in_table(token.word, "units")
+    """Return whether an English word names a date, or a unit of time such as "week"."""
+    return is_in_table(token.word, "dates") or token.word.removesuffix("s") in _TIME_UNITS
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:

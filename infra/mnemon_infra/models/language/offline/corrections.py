@@ -62,6 +62,7 @@ class ValueCorrection(NamedTuple):
         kinds: kinds of the words of the new value.
         rest: the other words of the sentence, except fillers; the corrected sentence must have all of them.
         is_marked: True if words such as "sorry" or "I mean" say that the sentence corrects something.
+        forms: words of the language of the sentence.
     """
 
     text: str
@@ -90,8 +91,9 @@ class ValueCorrection(NamedTuple):
     def may_answer(self, said: Sequence[Sentence]) -> bool:
         """Return whether the sentence may answer the assistant, whose sentences are `said`.
 
-        Only a time or a name with a marker answers no question that lacks the wrong value, and corrects no
-        statement of the assistant.
+        A sentence that repeats the topic is no answer. A marked time or name answers only questions with the
+        wrong value. Any other sentence without a topic may answer each question, and may correct each
+        sentence of the assistant that has the wrong value.
         """
         if not self.is_bare:
             return False
@@ -192,7 +194,9 @@ class ValueCorrection(NamedTuple):
         if new_lead:
             count = len(old_lead or new_lead)
             if "day" in _find_kinds(used, self.forms):
-                count = 0
+                if had and not old_lead:
+                    return None
+                count = len(old_lead)
             elif not old_lead and self.forms.fold_lead(had[-count:]) != self.forms.fold_lead(new_lead):
                 return None
             return f"{' '.join(new_lead)} {core}", count
@@ -200,7 +204,8 @@ class ValueCorrection(NamedTuple):
             count = int(bool(had) and had[-1] in self.forms.of_time)
             return (core, count) if count or "day" in _find_kinds(used, self.forms) else None
         if "day" in _find_kinds(used, self.forms):
-            return (f"{self.forms.before_weekday} {core}", 0) if self.forms.before_weekday else None
+            weekday = self.forms.before_weekday
+            return (f"{weekday} {core}", 0) if weekday and not had else None
         if had and (other := self.forms.adapt_lead(had[-1], core)):
             return f"{other} {core}", 1
         return core, 0

@@ -10,7 +10,7 @@ from mnemon_infra.models.language.offline.statements import UserStatement, match
 from mnemon_infra.models.language.port import PromptMessage
 
 MOST_SENTENCES: Final = 50
-"""Number of a user's last sentences that a correction may concern."""
+"""Maximum number of a user's last sentences among which a correction finds the one that it corrects."""
 
 
 class SourcedStatement(NamedTuple):
@@ -30,7 +30,8 @@ class SpokenSentence:
         message: the message.
         statements: the statements in the sentence.
         correction: the correction that the sentence makes; None if it makes none, or a doubtful one.
-        is_applied: True if the sentence corrected another sentence, which then has its content.
+        is_applied: True if the sentence corrected another sentence or a known fact, and so makes no statement
+            of its own.
     """
 
     sentence: Sentence

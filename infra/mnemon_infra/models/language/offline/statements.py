@@ -173,7 +173,7 @@ def _read_clause(
 ) -> _Clause:
     """Return a part as a clause, with the subject that it shares with the clause before it."""
     text, forms = part.strip(_ENDING), language.clauses
-    while before and (opening := language.opening.match(text)):
+    while before and (opening := language.opening.match(text.translate(_STRAIGHT))):
         text = text[opening.end() :]
     subject = _find_shared_subject(text, before, forms)
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text

@@ -187,6 +187,7 @@ async def test_each_sentence_is_a_fact_of_its_own() -> None:
         ("My wife is a doctor; I work at a bank", ["My wife is a doctor", "I work at a bank"]),
         ("I like people and enjoy parties", ["I like people", "I enjoy parties"]),
         ("I’m vegan and I’m allergic to nuts", ["User: I’m vegan", "I’m allergic to nuts"]),
+        ("I live in Leeds, and don’t forget I’m vegan", ["I live in Leeds", "User: I’m vegan"]),
         (
             "I have an exam on Monday and I'm allergic to nuts",
             ["I have an exam on Monday (2026-11-23)", "I'm allergic to nuts"],
