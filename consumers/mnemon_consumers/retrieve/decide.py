@@ -61,10 +61,11 @@ class ContextSources:
 
 
 def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
-    """Return the newest messages, with a line after each answer that used tools: at most `limit` entries.
+    """Return the newest messages, and after each that used tools an entry that names them: `limit` at most.
 
-    The first entry is a message, so that a request for the messages before it misses none. If a message and
-    its line exceed the limit together, the line is left out of a single entry, and the message otherwise.
+    The first entry is a message, so that a request for the messages before it misses none. If the limit has
+    room for an entry with tools but not for its message, both are left out. With a limit of 1, the newest
+    message is returned without its tools.
     """
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
