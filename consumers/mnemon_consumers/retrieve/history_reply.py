@@ -27,7 +27,7 @@ class MessageTooLong(Exception):
     """The newest message is longer than a reply may be; `seq` is its log position."""
 
     def __init__(self, seq: int) -> None:
-        super().__init__(f"the message at log position {seq} is too long for a reply: export it")
+        super().__init__(f"the message at log position {seq} is too long for a reply")
         self.seq = seq
 
 
