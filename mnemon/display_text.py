@@ -7,6 +7,7 @@ from typing import Final
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters other than tab and newline; also lone surrogates, which terminals cannot show."""
 
+_FINAL_Y: Final = re.compile(r"(?<![aeiou])y$")
 _PLURAL_VERBS: Final = {"": "", "is": "are", "was": "were"}
 
 
@@ -26,7 +27,9 @@ def spell_command(command: str) -> str:
 def format_count(count: int, noun: str, verb: str = "") -> str:
     """Format a count with a noun and a verb: `1 event is`, `2,000 events are`.
 
-    The plural of the noun is formed with an s.
+    The plural of the noun is formed with an s; `entry` becomes `entries`.
     """
-    said = verb if count == 1 else _PLURAL_VERBS[verb]
-    return f"{count:,} {noun}{'' if count == 1 else 's'} {said}".rstrip()
+    if count == 1:
+        return f"1 {noun} {verb}".rstrip()
+    plural = _FINAL_Y.sub("ie", noun)
+    return f"{count:,} {plural}s {_PLURAL_VERBS[verb]}".rstrip()

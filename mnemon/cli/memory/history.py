@@ -37,7 +37,7 @@ def history(
 ) -> None:
     """Show a user's last messages, oldest first.
 
-    If there may be older messages, the command ends with the option that shows them.
+    If there may be older messages, the command ends with the options that show them.
 
     Example: `mnemon history --tenant acme --user u42 --data ./memory`
     """
@@ -53,15 +53,15 @@ def history(
         lambda memory: memory.history(
             user_id, conversation=conversation, limit=limit, before=before, as_of=then
         ),
-        lambda reply: _show_messages(reply, limit),
+        lambda reply: _show_messages(reply, limit, as_of_),
     )
 
 
-def _show_messages(reply: "HistoryReplyV1", limit: int) -> None:
+def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> None:
     typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
     if reply.left_out:
         typer.secho(
-            f"{format_count(reply.left_out, 'older message')} left out: a reply has no room for more.",
+            f"{format_count(reply.left_out, 'older entry')} left out: a reply has no room for more.",
             dim=True,
         )
     for message in reply.messages:
@@ -73,4 +73,6 @@ def _show_messages(reply: "HistoryReplyV1", limit: int) -> None:
     # An entry that names tools may have had no room, so one entry less than requested tells nothing.
     elif reply.left_out or len(reply.messages) >= limit - 1:
         older = f"--conversation {quote(reply.conversation or '')} --before {reply.messages[0].seq}"
+        if as_of is not None:
+            older += f" --as-of {quote(as_of)}"
         typer.secho(f"older messages, if there are any: {older}", dim=True, err=True)

@@ -45,7 +45,7 @@ async def test_history_shows_published_messages(shared: Up) -> None:
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")
 
 
-async def test_history_tells_how_many_long_messages_have_no_room(shared: Up) -> None:
+async def test_history_tells_how_many_entries_have_no_room(shared: Up) -> None:
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     for number in range(10):
@@ -58,7 +58,7 @@ async def test_history_tells_how_many_long_messages_have_no_room(shared: Up) -> 
 
     assert shown.code == 0
     assert shown.err.startswith("older messages, if there are any: --conversation ")
-    assert "1 older message left out: a reply has no room for more" in shown.out
+    assert "1 older entry left out: a reply has no room for more" in shown.out
     assert "1 word" in shown.out
     assert "0 word" not in shown.out
 

@@ -10,6 +10,8 @@ from mnemon.display_text import format_count
     [
         (1, "segment", "", "1 segment"),
         (0, "erasure", "", "0 erasures"),
+        (2, "older entry", "", "2 older entries"),
+        (2, "key", "is", "2 keys are"),
         (1, "event", "is", "1 event is"),
         (2000, "event", "was", "2,000 events were"),
     ],

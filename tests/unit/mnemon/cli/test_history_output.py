@@ -1,0 +1,22 @@
+"""Lines of `mnemon history` about entries that are not shown."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mnemon.cli.memory.history import _show_messages
+from mnemon_contracts.verbs.ask import HistoryReplyV1, StoredMessage
+
+MESSAGE = StoredMessage(role="user", content="hi", seq=5, id="e5", sent_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_entries_left_out_are_not_called_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_messages(HistoryReplyV1(conversation="c1", messages=(MESSAGE,), left_out=10), 30, None)
+    shown = capsys.readouterr()
+    assert "10 older entries left out: a reply has no room for more." in shown.out
+    assert shown.err == "older messages, if there are any: --conversation c1 --before 5\n"
+
+
+def test_options_of_older_messages_repeat_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_messages(HistoryReplyV1(conversation="c1", messages=(MESSAGE,)), 1, "2026-01-02 10:00:00")
+    assert capsys.readouterr().err.endswith("--conversation c1 --before 5 --as-of '2026-01-02 10:00:00'\n")
