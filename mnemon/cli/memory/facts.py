@@ -1,5 +1,6 @@
 """Commands `mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
+import re
 from contextlib import asynccontextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -46,6 +47,8 @@ MOST_CANDIDATES: Final = 5
 
 NO_CANDIDATE: Final = 0
 """Number that rejects all candidates."""
+
+_FACT_ID: Final = re.compile(r"[A-Za-z]+_[0-9]+")
 
 _MISSING_MODELS: Final = {
     "embedding": "searched by words only: the query could not be embedded",
@@ -234,11 +237,13 @@ def update(
     """
     if context.args and text is None:
         given = " ".join(context.args)
-        refuse(
-            ExitCode.USAGE_ERROR,
-            "the new text of a fact is an option",
-            f"Give it as --text {quote(given)}. {_suggest_query(id_)}",
-        )
+        next_step = f"Give it as --text {quote(given)}. {_suggest_query(id_)}"
+        refuse(ExitCode.USAGE_ERROR, "the new text of a fact is an option", next_step.rstrip())
+    if context.args and text is not None:
+        if query is None:
+            _require_whole_text(text, id_, context.args)
+        else:
+            _require_whole_text(text, None, [id_ or "", *context.args])
     _require_one_word(id_, context.args)
     changes: dict[str, Any] = {"text": text, **_collect_fact_fields(kind, tier, importance, expires)}
 
@@ -325,15 +330,31 @@ def forget(
 
 
 def _suggest_query(id_: str | None) -> str:
-    """Return the next step for words that were given in place of an id; an empty string without an id."""
-    return f"To name the fact by its words, replace the id: --query {quote(id_)}" if id_ else ""
+    """Return the next step for words that were given in place of an id; an empty string for an id."""
+    if not id_ or _FACT_ID.fullmatch(id_):
+        return ""
+    return f"To name the fact by its words, replace the id: --query {quote(id_)}"
+
+
+def _require_whole_text(text: str, id_: str | None, further: "Sequence[str]") -> None:
+    """End a command whose further words belong to its --text, which has no quotation marks.
+
+    The words belong to the id instead if the text has quotation marks, and the id is not one of a fact.
+    """
+    if " " in text and id_ and not _FACT_ID.fullmatch(id_):
+        return
+    rest = " ".join(further)
+    next_step = f"Put the text in quotation marks: --text {quote(f'{text} {rest}')}. {_suggest_query(id_)}"
+    refuse(ExitCode.USAGE_ERROR, f"the value of --text ends before {rest!r}", next_step.rstrip())
 
 
 def _require_one_word(id_: str | None, further: "Sequence[str]") -> None:
     """End a command that got further words after the id."""
     if further:
         given = " ".join(filter(None, (id_, *further)))
-        refuse(ExitCode.USAGE_ERROR, f"an id is one word, not {given!r}", _suggest_query(given))
+        is_id = id_ is not None and _FACT_ID.fullmatch(id_)
+        next_step = f"Name one fact per command: {id_}" if is_id else _suggest_query(given)
+        refuse(ExitCode.USAGE_ERROR, f"an id is one word, not {given!r}", next_step)
 
 
 @asynccontextmanager

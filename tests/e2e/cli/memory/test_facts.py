@@ -101,7 +101,8 @@ async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
             assert (as_json.code, as_json.out) == (1, "")
 
         several = await asked(
-            deployment, "update", "--query", "green tea", "--text", "Likes tea", "--importance", "high"
+            deployment,
+            *("update", "--query", "green tea", "--text", "Likes tea", "--importance", "high"),
         )
     assert re.search(
         r"Change one by its id: mnemon update (pf|ar)_001 --text 'Likes tea' --importance high "
@@ -123,6 +124,23 @@ async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
             "To name the fact by its words, replace the id: --query 'green tea'",
         ),
         (("forget", "green", "tea"), "To name the fact by its words, replace the id: --query 'green tea'"),
+        (
+            ("update", "pf_001", "--text", "Likes", "black", "tea"),
+            "Put the text in quotation marks: --text 'Likes black tea'.",
+        ),
+        (
+            ("update", "tea", "--text", "Likes", "black", "tea"),
+            (
+                "Put the text in quotation marks: --text 'Likes black tea'. "
+                "To name the fact by its words, replace the id: --query tea"
+            ),
+        ),
+        (
+            ("update", "--query", "tea", "--text", "Likes", "black", "tea"),
+            "Put the text in quotation marks: --text 'Likes black tea'.",
+        ),
+        (("update", "pf_001", "Likes", "black", "tea"), "Give it as --text 'Likes black tea'."),
+        (("forget", "pf_001", "pf_002"), "Name one fact per command: pf_001"),
     ],
 )
 async def test_further_arguments_are_refused_with_the_option_to_use(
