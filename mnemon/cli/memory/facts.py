@@ -2,6 +2,7 @@
 
 import re
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -388,6 +389,8 @@ def _spell_changes(
     expires: "datetime | None",
 ) -> str:
     """Return the options of a change, for a suggested command; each begins with a space."""
+    if expires is not None and expires.tzinfo is not None:
+        expires = expires.astimezone(UTC)
     until = None if expires is None else f"{expires:%Y-%m-%dT%H:%M:%S}"
     given = {"text": text, "kind": kind, "tier": tier, "importance": importance, "expires": until}
     return "".join(f" --{name} {quote(value)}" for name, value in given.items() if value is not None)

@@ -103,9 +103,11 @@ async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
         several = await asked(
             deployment,
             *("update", "--query", "green tea", "--text", "Likes tea", "--importance", "high"),
+            *("--expires", "2096-12-31T01:30:00+03:00"),
         )
     assert re.search(
         r"Change one by its id: mnemon update (pf|ar)_001 --text 'Likes tea' --importance high "
+        r"--expires 2096-12-30T22:30:00 "
         r"--tenant acme --user u1$",
         several.err,
         re.MULTILINE,
