@@ -232,7 +232,8 @@ def update(
     --json, the command shows the candidates and changes nothing. If no fact has the id, the command shows
     the facts that a search for it finds.
 
-    Exits with code 1 if nothing is changed.
+    Exits with code 1 if no fact has the id, the words do not clearly mean one fact, or the change is refused;
+    and with code 0 if the fact already is as requested.
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """

@@ -100,6 +100,9 @@ async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
             as_json = await asked(deployment, *change, "green tea", "--json")
             assert (as_json.code, as_json.out) == (1, "")
 
+        unchanged = await asked(deployment, "update", "pf_001")
+        assert (unchanged.code, "Anna likes green tea" in unchanged.out) == (0, True)
+
         several = await asked(
             deployment,
             *("update", "--query", "green tea", "--text", "Likes tea", "--importance", "high"),
