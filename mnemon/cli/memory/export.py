@@ -57,7 +57,8 @@ def jsonl(
     sources, summaries, profile fields, tasks and documents.
 
     The export leaves out what was cleared, removed or erased, and facts that were forgotten or evicted, or
-    have expired. The file appears when the export is complete.
+    have expired. A file given by -o appears when the export is complete; standard output has all lines if the
+    command ends with code 0.
 
     Exits with code 1 if mnemon keeps nothing of the named user or tenant.
 
@@ -218,11 +219,13 @@ async def _list_owners(
 def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line. The file appears under its name when all lines are written.
 
-    End the command if the file cannot be written, or if the reader of standard output is gone.
+    End the command if the file or standard output cannot be written.
     """
     if output == STANDARD_OUTPUT:
+        if sys.stdout is None:  # the command was started with `>&-`
+            refuse(ExitCode.USAGE_ERROR, "standard output is closed", "Open it, or choose a file: -o FILE")
         yield _print_line
-        with _end_on_closed_pipe():
+        with _end_on_output_error():
             sys.stdout.flush()
         return
     if output.is_dir():
@@ -248,19 +251,28 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
 
 
 def _print_line(line: str) -> None:
-    with _end_on_closed_pipe():
+    with _end_on_output_error():
         print(line)
 
 
 @contextmanager
-def _end_on_closed_pipe() -> Iterator[None]:
-    """End the command without a message if the reader of its output, such as `head`, closes the pipe."""
+def _end_on_output_error() -> Iterator[None]:
+    """End the command if standard output cannot be written.
+
+    If the reader, such as `head`, closes the pipe, the command ends without a message.
+    """
     try:
         yield
-    except BrokenPipeError:
+    except OSError as error:
         # Discard the rest of the buffer: Python would report an error for it on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(ExitCode.NEGATIVE_RESULT) from None
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(ExitCode.NEGATIVE_RESULT) from None
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"standard output cannot be written: {error.strerror}",
+            "Choose another place, or a file: -o FILE",
+        )
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:

@@ -35,6 +35,26 @@ def test_closed_pipe_ends_the_export_silently() -> None:
             assert (ended.returncode, ended.stderr) == (1, b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("lines", ["1", "100000"])
+def test_full_disk_behind_standard_output_ends_the_export_with_2(lines: str) -> None:
+    with Path("/dev/full").open("wb") as output:
+        command = [sys.executable, "-c", EXPORT, lines]
+        ended = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.decode() == (
+        "mnemon: standard output cannot be written: No space left on device\n"
+        "  Choose another place, or a file: -o FILE\n"
+    )
+
+
+def test_closed_standard_output_ends_the_export_with_2() -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", EXPORT, "1"]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == b"mnemon: standard output is closed\n  Open it, or choose a file: -o FILE\n"
+
+
 def test_folder_in_place_of_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended, _open_output(tmp_path):
         pass
