@@ -199,6 +199,7 @@ class _OpenFolder:
             for collection in Collection:
                 shards[collection] = Shard(self._folder / collection, self._embedding_metadata.dimension)
                 ends.callback(shards[collection].close)
+                shards[collection].optimise_when_idle()
         return shards
 
 

@@ -35,6 +35,12 @@ log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
 _OPTIMISE_AFTER = 4_000  # points
+_BUSY_SHARE = 3
+_IDLE_SHARE = 20
+"""A shard is optimised when one of this many points is new: less often while it is written to, because each
+optimisation copies the whole shard."""
+
+_IDLE_AFTER = 10.0  # seconds without a write
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
 """Maximum number of points of one write: about two milliseconds of the event loop."""
@@ -120,6 +126,7 @@ class Shard:
         self._missed: _MissedWrites | None = None
         self._writing = asyncio.Lock()
         self._flushing: asyncio.TimerHandle | None = None
+        self._resting: asyncio.TimerHandle | None = None
         self._optimising: asyncio.Task[None] | None = None
 
     @property
@@ -142,8 +149,16 @@ class Shard:
             if self._missed is not None:
                 self._missed.written.update(point.id for point in points)
         self._unoptimised += len(points)
-        if self._optimising is None and self._is_optimisation_due():
-            self._optimising = asyncio.create_task(self._optimise_while_due(), name="vectors-optimising")
+        self._start_optimisation(_BUSY_SHARE)
+        self.optimise_when_idle()
+
+    def optimise_when_idle(self) -> None:
+        """Start an optimisation after `_IDLE_AFTER` seconds without a write, if enough points are new."""
+        if self._resting:
+            self._resting.cancel()
+        self._resting = asyncio.get_running_loop().call_later(
+            _IDLE_AFTER, self._start_optimisation, _IDLE_SHARE
+        )
 
     async def remove(self, which: Filter) -> None:
         """Remove the points that match a filter, letting requests on the event loop go first.
@@ -170,6 +185,8 @@ class Shard:
             VectorsUnavailable: the engine fails now, or the disk has too little room.
             VectorsLost: the folder was deleted.
         """
+        if self._resting:
+            self._resting.cancel()
         if self._optimising:
             self._optimising.cancel()
             await asyncio.wait([self._optimising])
@@ -182,8 +199,9 @@ class Shard:
 
     def close(self) -> None:
         """Release the folder. Background work ends in the next iterations of the event loop."""
-        if self._flushing:
-            self._flushing.cancel()
+        for timer in (self._flushing, self._resting):
+            if timer:
+                timer.cancel()
         if self._optimising:
             self._optimising.cancel()
         # A folder that was moved has been flushed before.
@@ -214,14 +232,21 @@ class Shard:
         except VectorsUnavailable as error:
             log.warning("vector flush failed", collection=self.folder.name, error=str(error))
 
-    def _is_optimisation_due(self) -> bool:
-        new = self._unoptimised
-        return new >= _OPTIMISE_AFTER and new >= self.engine.info().points_count // 3
+    def _start_optimisation(self, share: int) -> None:
+        if self._optimising is None and self._is_optimisation_due(share):
+            self._optimising = asyncio.create_task(self._optimise_while_due(share), name="vectors-optimising")
 
-    async def _optimise_while_due(self) -> None:
+    def _is_optimisation_due(self, share: int) -> bool:
+        """Return whether one of `share` points is new."""
+        new = self._unoptimised
+        return new >= _OPTIMISE_AFTER and new >= self.engine.info().points_count // share
+
+    async def _optimise_while_due(self, share: int) -> None:
         try:
-            while self._is_optimisation_due():
+            while self._is_optimisation_due(share):
                 await self._optimise_copy()
+                share = _BUSY_SHARE
+            self.optimise_when_idle()
         except VectorsUnavailable as error:
             log.warning(
                 "vector optimisation failed, searches are slower",

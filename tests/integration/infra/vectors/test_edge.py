@@ -10,6 +10,7 @@ import pytest
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.vectors.edge import shard
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
 from tests.support.processes.vector_writer import written
@@ -59,6 +60,19 @@ async def optimised() -> None:
     running = [task for task in asyncio.all_tasks() if task.get_name() == "vectors-optimising"]
     assert running
     await asyncio.gather(*running)
+
+
+async def optimisation_started() -> None:
+    """Wait until an optimisation runs."""
+    async with asyncio.timeout(10):
+        while not any(task.get_name() == "vectors-optimising" for task in asyncio.all_tasks()):
+            await asyncio.sleep(0)
+
+
+def current(deployment: Deployment) -> str:
+    """Return the name of the subfolder that the engine has open for facts."""
+    assert deployment.vectors_folder
+    return (deployment.vectors_folder / Collection.MEMORIES / "current").read_text()
 
 
 async def test_vectors_survive_a_restart(deployment: Deployment) -> None:
@@ -158,6 +172,41 @@ async def test_closing_while_points_are_optimised_loses_nothing(deployment: Depl
         assert any(task.get_name() == "vectors-optimising" for task in asyncio.all_tasks())
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         assert await vectors.count(Collection.MEMORIES, ANNA) == JUST_ENOUGH_TO_ORGANISE
+
+
+async def test_points_that_a_former_process_left_are_optimised_without_a_write(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(JUST_ENOUGH_TO_ORGANISE)])
+        former = current(deployment)
+        (cancelled,) = (task for task in asyncio.all_tasks() if task.get_name() == "vectors-optimising")
+    await asyncio.wait([cancelled])
+    monkeypatch.setattr(shard, "_IDLE_AFTER", 0.01)
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await optimisation_started()
+        await optimised()
+        assert current(deployment) != former
+        assert await vectors.count(Collection.MEMORIES, ANNA) == JUST_ENOUGH_TO_ORGANISE
+
+
+async def test_few_new_points_are_optimised_when_writes_pause(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard, "_OPTIMISE_AFTER", 30)
+    monkeypatch.setattr(shard, "_IDLE_AFTER", 3600.0)
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(300)])
+        await optimised()
+        former = current(deployment)
+        await vectors.upsert(Collection.MEMORIES, [point(f"new {n}") for n in range(30)])
+        assert not any(task.get_name() == "vectors-optimising" for task in asyncio.all_tasks())
+        monkeypatch.setattr(shard, "_IDLE_AFTER", 0.01)
+        await vectors.upsert(Collection.MEMORIES, [point("last")])
+        await optimisation_started()
+        await optimised()
+        assert current(deployment) != former
+        assert await vectors.count(Collection.MEMORIES, ANNA) == 331
 
 
 async def test_reads_proceed_during_a_long_write(deployment: Deployment) -> None:
