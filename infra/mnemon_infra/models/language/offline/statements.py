@@ -102,14 +102,10 @@ def _build_statement(
 
 
 class _Clause(NamedTuple):
-    """A part of a sentence, with the separator before it; None for the first part.
-
-    `statement` is the statement that the part makes alone; None if it depends on the part before it.
-    """
+    """A part of a sentence that is a statement alone, as text and as statement."""
 
     text: str
-    separator: re.Match[str] | None
-    statement: UserStatement | None
+    statement: UserStatement
 
 
 def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[UserStatement]:
@@ -125,19 +121,18 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
     clauses: list[_Clause] = []
     parts = list(_split_parts(text, plain, forms.separator))
     for number, (part, separator) in enumerate(parts, 1):
-        clause = _read_clause(part, separator, clauses[-1] if clauses else None, at, language)
-        if clause.statement is not None and not (separator and _continues_list(clauses, separator)):
+        clause = _read_clause(part, clauses[-1] if clauses else None, at, language)
+        if clause is not None and not (separator and _continues_list(clauses, separator)):
             clauses.append(clause)
         elif not clauses or separator is None or (number < len(parts) and _has_word(separator)):
             return []  # "and my wife and I live in Rome"
         else:
-            last = clauses[-1]
-            joined = f"{last.text}{separator[0]}{part}"
+            joined = f"{clauses[-1].text}{separator[0]}{part}"
             statement = _match_clause(joined, at, language)
             if statement is None:
                 return []
-            clauses[-1] = _Clause(joined, last.separator, statement)
-    found = [clause.statement for clause in clauses if clause.statement]
+            clauses[-1] = _Clause(joined, statement)
+    found = [clause.statement for clause in clauses]
     slots = [statement.rule.slot for statement in found if statement.rule.slot]
     if len(found) < 2 or len(set(slots)) < len(slots) or any(statement.rule.ends for statement in found):
         return []
@@ -164,30 +159,24 @@ def _has_word(separator: re.Match[str]) -> bool:
     return separator[0].strip(" ,;") != ""
 
 
-def _read_clause(
-    part: str,
-    separator: re.Match[str] | None,
-    before: _Clause | None,
-    at: datetime,
-    language: LanguageRules,
-) -> _Clause:
-    """Return a part as a clause, with the subject that it shares with the clause before it."""
+def _read_clause(part: str, before: _Clause | None, at: datetime, language: LanguageRules) -> _Clause | None:
+    """Return a part as a clause, with the subject that it may share with the clause before it.
+
+    The result is None if the part is no statement alone.
+    """
     text, forms = part.strip(_ENDING), language.clauses
     while before and (opening := language.opening.match(text.translate(_STRAIGHT))):
         text = text[opening.end() :]
-    subject = _find_shared_subject(text, before, forms)
+    subject = _find_shared_subject(text, before, forms) if before else None
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
     statement = _match_clause(shown, at, language)
-    introduction = language.clauses.introduction
-    if before is None and introduction.pattern.match(shown.translate(_STRAIGHT)):
-        statement = _build_statement(shown, at.date(), language, introduction, [])
-    return _Clause(shown, separator, statement)
+    if before is None and forms.introduction.pattern.match(shown.translate(_STRAIGHT)):
+        statement = _build_statement(shown, at.date(), language, forms.introduction, [])
+    return _Clause(shown, statement) if statement else None
 
 
-def _find_shared_subject(text: str, before: _Clause | None, forms: ClauseForms) -> str | None:
+def _find_shared_subject(text: str, before: _Clause, forms: ClauseForms) -> str | None:
     """Return the pronoun that a text without a subject shares with the clause before it; None in doubt."""
-    if before is None or before.statement is None:
-        return None
     pronoun = _PRONOUN.match(before.text)
     if pronoun is None or not forms.shared.match(text):
         return None
