@@ -18,7 +18,6 @@ from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
     is_ordinal,
-    is_past_verb,
     is_verb,
     list_forms,
     list_grammemes,
@@ -51,6 +50,7 @@ from mnemon_consumers.domain.alignment.revision import (
     replaces_other_value,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.syntax import is_past_form
 
 
 class FactRelation(StrEnum):
@@ -182,9 +182,9 @@ class _PairComparison:
         verdict = self._compare_terms()
         is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
         doubt = find_other_qualification(self.alignment)
-        if verdict.relation is FactRelation.UPDATE and says_almost(self.new):
-            doubt = "the newer fact says that something almost happened"
         if verdict.relation is FactRelation.UPDATE:
+            if says_almost(self.new):
+                doubt = "the newer fact says that something almost happened"
             doubt = doubt or find_partial_change(self.alignment)
             if replaces_other_value(self.alignment):
                 doubt = doubt or "the newer fact denies another value than that of the older one"
@@ -1607,7 +1607,7 @@ def _differ_in_tense(a: Term, b: Term) -> bool:
     For example, "collects stamps" and "collected stamps" do.
     """
     return any(
-        _is_past(verb) != _is_past(other) and _are_forms_of_one_verb(verb, other)
+        is_past_form(verb) != is_past_form(other) and _are_forms_of_one_verb(verb, other)
         for verb in a.text.split()
         for other in b.text.split()
     )
@@ -1617,13 +1617,6 @@ def _are_forms_of_one_verb(verb: str, other: str) -> bool:
     """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
     is_irregular = not load_lexicon().grammar["past"].isdisjoint((verb, other))
     return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])
-
-
-def _is_past(verb: str) -> bool:
-    """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
-    if is_cyrillic(verb):
-        return is_past_verb(verb)
-    return verb.endswith("ed") or verb in load_lexicon().grammar["past"]
 
 
 def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:

@@ -7,12 +7,12 @@ from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
-    is_past_verb,
     is_verb,
     list_grammemes,
     list_lemmas,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.syntax import is_past_form
 
 _VALUE_PREPOSITIONS: Final = frozenset(
     ("in", "at", "on", "to", "from", "for", "with", "of", "by")
@@ -146,13 +146,7 @@ def _has_denied_value(alignment: Alignment, denied: Sequence[Term]) -> bool:
 
 def _is_told_later(a: Term, b: Term) -> bool:
     """Return whether only the second of two matching verbs is in the past tense: "lives", "lived"."""
-    return _is_in_past(b.text) and not _is_in_past(a.text)
-
-
-def _is_in_past(word: str) -> bool:
-    if is_cyrillic(word):
-        return is_past_verb(word)
-    return word.endswith("ed") or word in load_lexicon().grammar["past"]
+    return is_past_form(b.text) and not is_past_form(a.text)
 
 
 def _is_verb_of_both(a: Term, b: Term) -> bool:

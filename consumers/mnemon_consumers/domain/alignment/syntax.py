@@ -203,6 +203,13 @@ def _has_subject(words: Sequence[str]) -> bool:
     )
 
 
+def is_past_form(word: str) -> bool:
+    """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
+    if is_cyrillic(word):
+        return is_past_verb(word)
+    return word.endswith("ed") or word in load_lexicon().grammar["past"]
+
+
 def is_past(tokens: Sequence[Token]) -> bool:
     """Return whether a fact is about a past event."""
     grammar = load_lexicon().grammar

@@ -117,7 +117,7 @@ def test_query_mentions_person_by_grammatical_case_of_name(form: str, name: str)
 @pytest.mark.parametrize(
     ("one", "other"), _split_pairs(DIFFERENT_ENGLISH, DIFFERENT_RUSSIAN, DIFFERENT_IN_ALPHABETS)
 )
-def test_query_mentions_nobody_by_name_of_other_person(one: str, other: str) -> None:
+def test_query_does_not_mention_person_by_other_name(one: str, other: str) -> None:
     assert not _is_mentioned(one, by=other)
     assert not _is_mentioned(other, by=one)
 
