@@ -13,6 +13,7 @@ from mnemon_infra.models.language.offline.rules import (
     compile_forms,
     join_alternatives,
 )
+from mnemon_infra.models.language.offline.sentences import straighten_quotes
 from mnemon_infra.models.language.offline.statements import UserStatement
 from mnemon_infra.models.language.port import PromptFact
 
@@ -161,8 +162,8 @@ def is_about_user(text: str) -> bool:
 
 def is_denial_or_end(text: str) -> bool:
     """Return whether a text denies something, or says that something has ended."""
-    return _is_denial(text) or _OF_ENDING.search(text.replace("’", "'")) is not None
+    return _is_denial(text) or _OF_ENDING.search(straighten_quotes(text)) is not None
 
 
 def _is_denial(text: str) -> bool:
-    return _DENIAL.search(text.replace("’", "'")) is not None
+    return _DENIAL.search(straighten_quotes(text)) is not None

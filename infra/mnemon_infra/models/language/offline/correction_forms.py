@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 from mnemon_infra.models.language.offline.rules import compile_forms, join_alternatives, load_forms
+from mnemon_infra.models.language.offline.sentences import straighten_quotes
 
 ValueKind = Literal["month", "weekday", "day", "number", "name", "word"]
 """Kind of a word of a value; `day` is a word such as "tomorrow"."""
@@ -62,7 +63,7 @@ class CorrectionForms:
 
     def find_subject(self, text: str) -> str:
         """Return the word that a sentence is about, in lower case; empty if it is about the speaker."""
-        plain, begin = text.replace("’", "'"), 0
+        plain, begin = straighten_quotes(text), 0
         while opening := self.opening.match(plain, begin):
             begin = opening.end()
         found = self._subject.match(plain, begin)

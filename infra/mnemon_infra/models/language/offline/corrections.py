@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from mnemon_infra.models.bm25 import YO
 from mnemon_infra.models.language.offline.changes import (
     find_stems,
     is_about_user,
@@ -19,7 +20,7 @@ from mnemon_infra.models.language.offline.correction_forms import (
     CorrectionForms,
     ValueKind,
 )
-from mnemon_infra.models.language.offline.sentences import Sentence
+from mnemon_infra.models.language.offline.sentences import Sentence, straighten_quotes
 
 LONGEST: Final = 160
 """Maximum number of characters of a sentence that is read as a correction."""
@@ -27,7 +28,6 @@ LONGEST: Final = 160
 MOST_WORDS: Final = 3
 """Maximum number of words of a value, without prepositions and articles before them."""
 
-_STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е", "Ё": "Е"})
 _WORD: Final = re.compile(r"[^\W_]+(?:['.:-][^\W_]+)*")
 _TIMES: Final = frozenset(("month", "weekday", "day"))
 
@@ -191,9 +191,10 @@ class ValueCorrection(NamedTuple):
         if old_lead and had[-len(old_lead) :] != old_lead:
             return None
         core = self._write_core(used)
+        replaces_day = "day" in _find_kinds(used, self.forms)
         if new_lead:
             count = len(old_lead or new_lead)
-            if "day" in _find_kinds(used, self.forms):
+            if replaces_day:
                 if had and not old_lead:
                     return None
                 count = len(old_lead)
@@ -202,8 +203,8 @@ class ValueCorrection(NamedTuple):
             return f"{' '.join(new_lead)} {core}", count
         if "day" in self.kinds:
             count = int(bool(had) and had[-1] in self.forms.of_time)
-            return (core, count) if count or "day" in _find_kinds(used, self.forms) else None
-        if "day" in _find_kinds(used, self.forms):
+            return (core, count) if count or replaces_day else None
+        if replaces_day:
             weekday = self.forms.before_weekday
             return (f"{weekday} {core}", 0) if weekday and not had else None
         if had and (other := self.forms.adapt_lead(had[-1], core)):
@@ -231,7 +232,7 @@ def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
     if len(text) > LONGEST or "?" in text or '"' in text:
         return None
     forms = RUSSIAN if is_cyrillic else ENGLISH
-    plain = text.translate(_STRAIGHT)
+    plain = straighten_quotes(text).translate(YO)
     begin, is_marked, is_strong = 0, False, False
     while opening := forms.opening.match(plain, begin):
         begin = opening.end()
@@ -338,7 +339,7 @@ def _find_runs(
 
 
 def _read_tokens(text: str, begin: int = 0, end: int | None = None) -> list[_PlacedWord]:
-    plain = text.translate(_STRAIGHT)
+    plain = straighten_quotes(text).translate(YO)
     return [
         _PlacedWord(match[0].lower(), match.start(), match.end(), match[0][0].isupper())
         for match in _WORD.finditer(plain, begin, len(plain) if end is None else end)

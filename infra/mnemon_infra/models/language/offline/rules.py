@@ -6,6 +6,7 @@ The files `english.toml` and `russian.toml` contain the rules.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -124,6 +125,7 @@ class LanguageRules(NamedTuple):
         return (self.rules[number] for number in self.prefilter.find_candidates(text))
 
 
+@cache
 def load_forms(language: str) -> Mapping[str, Any]:
     """Return the content of the file of a language."""
     return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text("utf-8"))

@@ -17,8 +17,15 @@ _CYRILLIC: Final = re.compile("[А-Яа-яЁё]")
 _LATIN: Final = re.compile("[A-Za-z]")
 _QUESTION: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
 
+_STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
+
 LONGEST: Final = 20_000
 """Maximum number of characters of a text that are split into sentences; the rest is ignored."""
+
+
+def straighten_quotes(text: str) -> str:
+    """Return a text of the same length with typewriter apostrophes and quotation marks."""
+    return text.translate(_STRAIGHT)
 
 
 class Sentence(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.dates import DateSpan, find_dates, remove_dates, write_dates
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, ClauseForms, LanguageRules, Rule
-from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
+from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences, straighten_quotes
 from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
@@ -16,7 +16,6 @@ SHORTEST: Final = 12
 LONGEST: Final = 240
 """Maximum number of characters of a statement, with the speaker's name if it becomes a fact."""
 
-_STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"
 _PRONOUN: Final = re.compile(r"(?:I|we)(?=[ '’])", re.IGNORECASE)
 
@@ -77,7 +76,7 @@ def _match_rules(
     """Return the statement of a text; `from_start` ignores clauses that begin later in the text."""
     if text.endswith("?") or len(text) > LONGEST:
         return None
-    plain, day = text.translate(_STRAIGHT), at.date()
+    plain, day = straighten_quotes(text), at.date()
     for rule in language.find_candidates(plain):
         begins = [match.start() for match in rule.pattern.finditer(plain)]
         if not begins:
@@ -97,7 +96,7 @@ def _build_statement(
 ) -> UserStatement | None:
     shown = write_dates(text, named)
     ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
-    undated = remove_dates(text.translate(_STRAIGHT), named)
+    undated = remove_dates(straighten_quotes(text), named)
     return UserStatement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
 
 
@@ -115,7 +114,7 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
     clause stands between two "and", if a word may bind clauses to each other, if a clause ends something, or
     if two clauses name one property of the user.
     """
-    plain, forms = text.translate(_STRAIGHT), language.clauses
+    plain, forms = straighten_quotes(text), language.clauses
     if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):
         return []
     clauses: list[_Clause] = []
@@ -165,12 +164,12 @@ def _read_clause(part: str, before: _Clause | None, at: datetime, language: Lang
     The result is None if the part is no statement alone.
     """
     text, forms = part.strip(_ENDING), language.clauses
-    while before and (opening := language.opening.match(text.translate(_STRAIGHT))):
+    while before and (opening := language.opening.match(straighten_quotes(text))):
         text = text[opening.end() :]
     subject = _find_shared_subject(text, before, forms) if before else None
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
     statement = _match_clause(shown, at, language)
-    if before is None and forms.introduction.pattern.match(shown.translate(_STRAIGHT)):
+    if before is None and forms.introduction.pattern.match(straighten_quotes(shown)):
         statement = _build_statement(shown, at.date(), language, forms.introduction, [])
     return _Clause(shown, statement) if statement else None
 
@@ -180,13 +179,13 @@ def _find_shared_subject(text: str, before: _Clause, forms: ClauseForms) -> str 
     pronoun = _PRONOUN.match(before.text)
     if pronoun is None or not forms.shared.match(text):
         return None
-    if "," in before.text or forms.unshared.search(f"{before.text} {text}".translate(_STRAIGHT)):
+    if "," in before.text or forms.unshared.search(straighten_quotes(f"{before.text} {text}")):
         return None
     return f"{pronoun[0]} "
 
 
 def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserStatement | None:
-    plain = text.translate(_STRAIGHT)
+    plain = straighten_quotes(text)
     if not language.clauses.beginning.match(plain):
         return None
     return _match_rules(text, at, language, from_start=True)
@@ -194,7 +193,7 @@ def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserState
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:
     """Remove filler words at the beginning of a sentence, and a request or question at its end."""
-    plain = text.translate(_STRAIGHT)
+    plain = straighten_quotes(text)
     begin, end = 0, len(text)
     while opening := language.opening.match(plain, begin):
         begin = opening.end()
