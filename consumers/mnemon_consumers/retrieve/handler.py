@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
-from mnemon_consumers.retrieve.absence import describe_absence
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.moving_tenant import find_residence_error
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshots.snapshot_pool import SnapshotPool
@@ -108,7 +108,7 @@ class RetrieveConsumer:
 
     def _find_absence_error(self, address: Address) -> AskError | None:
         residence = self._settings.get_residence(address.tenant)
-        return None if residence is None else describe_absence(residence, address.name)
+        return None if residence is None else find_residence_error(residence, address.name)
 
     def _drop_caches(self) -> None:
         self._memory.drop_all()

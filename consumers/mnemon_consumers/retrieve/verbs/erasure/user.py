@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from mnemon_consumers.retrieve.absence import describe_copy, holds_copy
+from mnemon_consumers.retrieve.moving_tenant import describe_copy, holds_copy
 from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationEraser
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     RegisteredEvent,

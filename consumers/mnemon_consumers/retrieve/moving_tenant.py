@@ -4,7 +4,7 @@ from mnemon_contracts.verbs.ask import AskError
 from mnemon_infra.settings.residence import Residence
 
 
-def describe_absence(residence: Residence, verb: str) -> AskError | None:
+def find_residence_error(residence: Residence, verb: str) -> AskError | None:
     """Return the error for a request of a tenant; None if this deployment answers it.
 
     `erase` is also answered for a copy, so that no text of an erased user stays in it; see `holds_copy`.
