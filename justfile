@@ -78,6 +78,10 @@ fit-answerability *arguments:
 measure-links *arguments:
     uv run python -m mnemon_bench.quality.link_recall {{ arguments }}
 
+# Measure recall of facts, on the questions about invented users that mnemon contains
+measure-facts:
+    uv run python -m mnemon_bench.quality.fact_recall
+
 # Measure recall of follow-up questions with and without the messages before them: [DATA ...]
 measure-follow-ups *arguments:
     uv run python -m mnemon_bench.quality.follow_ups {{ arguments }}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import JsonValue
 
 from mnemon_bench.quality.recall import LabelledConversations, compute_recall, parse_turn_id
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
@@ -30,7 +31,7 @@ from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse, Thresholds
 from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.vectors.port import PointHit
-from mnemon_infra.vectors.texts import build_message_texts
+from mnemon_infra.vectors.texts import Texts, build_message_texts
 from mnemon_producers.events import ChatEvent
 
 DEPTHS: Final = (5, 10)
@@ -51,32 +52,46 @@ class FoundMessages(NamedTuple):
     matches: dict[int, float]
 
 
-class Conversation:
-    """The messages of one user, with their vectors and term weights."""
+class IndexedItems:
+    """Items of one user, such as messages or facts, with their vectors and term weights."""
 
-    def __init__(self, messages: Sequence[VisibleMessage]) -> None:
-        """Compute the vectors and term weights of the messages."""
-        self.messages = messages
-        self.texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
-        self.meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in self.texts])))
-        self.points = [uuid4() for _ in messages]
-        self.sparse = [concepts.weigh_document(each.words) for each in self.texts]
-        self.weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for place, sparse in enumerate(self.sparse):
+    def __init__(self, texts: Sequence[Texts], payloads: Sequence[Mapping[str, JsonValue]]) -> None:
+        """Compute the vectors and term weights of items with these texts and payloads."""
+        self.texts = texts
+        self._payloads = payloads
+        self._meanings = np.asarray(asyncio.run(load_wordllama().embed([each.meaning for each in texts])))
+        self._points = [uuid4() for _ in texts]
+        self._weights: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        for place, each in enumerate(texts):
+            sparse = concepts.weigh_document(each.words)
             for term, weight in zip(sparse.indices, sparse.values, strict=True):
-                self.weights[term].append((place, weight))
+                self._weights[term].append((place, weight))
 
     def find_hits(
         self, words: Sparse, meaning: Dense, statistics: TermStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
         """Return the `limit` best hits by words and the `limit` best by vectors, as the vector store does."""
-        scores = np.zeros(len(self.messages))
+        scores = np.zeros(len(self.texts))
         rarity = statistics.weigh_terms(words.indices)
         for term, weight in zip(words.indices, words.values, strict=True):
-            for place, value in self.weights.get(term, ()):
+            for place, value in self._weights.get(term, ()):
                 scores[place] += rarity[term] * weight * value
         by_words = [each for each in self._list_best(scores, limit) if each.score > 0]
-        return by_words, self._list_best((self.meanings @ meaning).astype(np.float64), limit)
+        return by_words, self._list_best((self._meanings @ meaning).astype(np.float64), limit)
+
+    def _list_best(self, scores: NDArray[np.float64], limit: int) -> list[PointHit]:
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return [PointHit(self._points[place], float(scores[place]), self._payloads[place]) for place in order]
+
+
+class Conversation(IndexedItems):
+    """The messages of one user, with their vectors and term weights."""
+
+    def __init__(self, messages: Sequence[VisibleMessage]) -> None:
+        """Compute the vectors and term weights of the messages."""
+        self.messages = messages
+        texts = [build_message_texts(each.content, each.name, each.sent_at) for each in messages]
+        super().__init__(texts, [{"event_id": each.event_id} for each in messages])
 
     def match_tokens(self, query: str, seqs: Collection[int], tokens: CorpusStatistics) -> dict[int, float]:
         """Return the similarity of each message's tokens to the query's tokens, by log position.
@@ -103,13 +118,6 @@ class Conversation:
                 around.messages.update((each.seq, each) for each in nearby)
                 around.following.update((one.seq, other.seq) for one, other in pairwise(nearby))
         return around
-
-    def _list_best(self, scores: NDArray[np.float64], limit: int) -> list[PointHit]:
-        order = np.argsort(-scores, kind="stable")[:limit]
-        return [
-            PointHit(self.points[place], float(scores[place]), {"event_id": self.messages[place].event_id})
-            for place in order
-        ]
 
 
 class InProcessSearch:

@@ -24,7 +24,7 @@ from mnemon_bench.quality.recall import (
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
 from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, measure_best_share
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -56,20 +56,20 @@ def rank_questions(data: LabelledConversations) -> Iterator[LinkedQuestion]:
                 str(each.payload["event_id"]): each
                 for each in select_relevant(candidates, question.text, THRESHOLDS)
             }
-            yield LinkedQuestion(question, *_rank_turns(question.text, facts[question.user], found))
+            words = QueryWords(question.text, search.statistics.weigh_words(intent.term_weights))
+            yield LinkedQuestion(question, *_rank_turns(question.text, words, facts[question.user], found))
 
 
 def _rank_turns(
-    query: str, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
+    query: str, words: QueryWords, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
 ) -> tuple[list[str], list[str]]:
     """Return the ids of the turns found without links, and those found with links, best first."""
     standing = [fact for fact in facts if fact.id in found]
-    share = measure_best_share(query, [(found[fact.id], fact.text) for fact in standing])
     now = facts[-1].changed_at
-    plain = rank_facts(standing, found, share, SETTINGS, now)
+    plain = rank_facts(standing, found, words, SETTINGS, now)
     links = score_links(find_leading_facts(query, plain), facts)
     linked = [fact for fact in facts if fact.id in found or fact.id in links]
-    return _list_turns(plain), _list_turns(rank_facts(linked, found, share, SETTINGS, now, links))
+    return _list_turns(plain), _list_turns(rank_facts(linked, found, words, SETTINGS, now, links))
 
 
 def _list_turns(ranked: Sequence[RankedFact]) -> list[str]:

@@ -271,7 +271,8 @@ class Retrieval(Settings):
         ge=0,
         le=1,
         description="Minimum score of a hit, if the request sets no `threshold`. Default: no minimum, but "
-        "messages that probably do not answer a question are left out; 0 keeps them.",
+        "messages that probably do not answer a question are left out, and "
+        "items of the other scopes with less than a quarter of the best score; 0 keeps them.",
     )
     decay_days: float = Field(
         default=60,

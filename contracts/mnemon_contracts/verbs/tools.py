@@ -54,7 +54,8 @@ class SearchRequest(Contract):
         ge=0,
         le=1,
         description="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither "
-        "is set, messages that probably do not answer a question are left out; 0 keeps them.",
+        "is set, messages that probably do not answer a question are left out, and "
+        "items of the other scopes with less than a quarter of the best score; 0 keeps them.",
     )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),

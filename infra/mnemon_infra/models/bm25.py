@@ -30,7 +30,7 @@ RECENT_QUERIES = 64
 USUAL_WORDS = 50.0
 """Number of words of an average text, without stop words."""
 
-VERSION = 4
+VERSION = 5
 """Version of the term weights.
 
 Increase the version when `K`, `B`, `USUAL_WORDS`, the stop words, the splitting into terms or the concepts

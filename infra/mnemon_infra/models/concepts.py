@@ -3,72 +3,124 @@
 Texts about the same thing share a concept even if they share no word: a question may say `job` or `работа`,
 and the message `office` or `контора`. Static vectors relate such words in English only. The concepts are
 terms of sparse vectors, beside the words, so that searches weigh them by rarity too.
+
+A concept may have members, such as the makes of cars. A text with a member has the concept, so that "What is
+my car?" finds "I drive a Skoda". A query with a member has not, so that "Skoda" does not find other makes.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
 
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Sparse
 
 CONCEPTS_FILE: Final = "concepts.txt"
-"""File with one concept in each line: English words, a bar, and Russian words.
-
-A word may have several concepts.
+"""File with one concept in each line: English words, a bar, and Russian words. After `>` follow the members
+of the concept, also in both languages. A word may have several concepts.
 """
 
 FIRST_ID: Final = 2**31
 """Id of the first concept. Ids of words are lower."""
 
-QUERY_WEIGHT: Final = 0.3
+QUERY_WEIGHT: Final = 0.5
 """Weight of a concept in a query, as a share of the weight of its heaviest word.
 
-Searches find as much with any weight from 0.1 to 0.8.
+Searches find about as much with any weight from 0.3 to 0.8.
 """
+
+_IMPLIED: Final = tuple(
+    (re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), word)
+    for phrase, word in (
+        ("where|whereabouts|где|куда|откуда", "city"),
+        (r"what (?:do|does|did) .{1,40}? do|кем|чем .{0,40}?(?:занима|зарабатыва)\w+", "profession"),
+        ("how old|сколько .{0,30}?лет|когда родил(?:ся|ась)", "age"),
+    )
+)
+"""Phrases of questions that consist of stop words, each with a word whose concepts the question has."""
+
+
+class _ConceptsOfWords(NamedTuple):
+    """The concepts of each stemmed word, by the word's id: in a query, and in a text."""
+
+    of_query: Mapping[int, frozenset[int]]
+    of_text: Mapping[int, frozenset[int]]
 
 
 def weigh_document(text: str) -> Sparse:
     """Return the weights of a text's words and concepts."""
     words = bm25.weigh_document(text)
-    return _add_concepts(dict(zip(words.indices, words.values, strict=True)), 1.0)
+    return _add_concepts(dict(zip(words.indices, words.values, strict=True)), load_concepts().of_text, 1.0)
 
 
 def weigh_query(text: str) -> Sparse:
     """Return the weights of a query's words and concepts."""
     words = bm25.weigh_query(text)
-    return add_query_concepts(dict(zip(words.indices, words.values, strict=True)))
+    return add_query_concepts(dict(zip(words.indices, words.values, strict=True)), text)
 
 
-def add_query_concepts(words: Mapping[int, float]) -> Sparse:
-    """Add concepts to the weights of a query's words; `words` maps ids of stems to weights."""
-    return _add_concepts(words, QUERY_WEIGHT)
+def add_query_concepts(words: Mapping[int, float], text: str) -> Sparse:
+    """Add concepts to the weights of a query's words.
+
+    Args:
+        words: the weights, by the ids of stems.
+        text: the query, whose phrases may imply concepts.
+    """
+    weighed = _add_concepts(words, load_concepts().of_query, QUERY_WEIGHT)
+    if implied := find_implied_concepts(text).difference(weighed.indices):
+        return Sparse([*weighed.indices, *implied], [*weighed.values, *[QUERY_WEIGHT] * len(implied)])
+    return weighed
 
 
 def find_concepts(terms: Iterable[int]) -> frozenset[int]:
-    """Return the ids of the concepts of words, given the ids of the words' stems in a sparse vector."""
-    concepts_of = load_concepts()
-    return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
+    """Return the ids of the concepts of a text, given the ids of its stemmed words."""
+    return _find_concepts(terms, load_concepts().of_text)
+
+
+def find_query_concepts(terms: Iterable[int]) -> frozenset[int]:
+    """Return the ids of the concepts of a query's words, given the ids of the stemmed words."""
+    return _find_concepts(terms, load_concepts().of_query)
+
+
+@lru_cache(bm25.RECENT_QUERIES)
+def find_implied_concepts(query: str) -> frozenset[int]:
+    """Return the ids of the concepts that phrases of a query imply, such as that of places for "where"."""
+    implied = " ".join(word for phrase, word in _IMPLIED if phrase.search(query))
+    return find_query_concepts(bm25.weigh_query(implied).indices) if implied else frozenset()
 
 
 @cache
-def load_concepts() -> Mapping[int, frozenset[int]]:
-    """Map the id of each stemmed word to the ids of its concepts. The first call takes 0.1 s."""
+def load_concepts() -> _ConceptsOfWords:
+    """Read the concepts of all words. The first call takes 0.2 s."""
     lines = (files(__package__) / CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
-    concepts_of: dict[int, set[int]] = {}
+    of_query: dict[int, set[int]] = {}
+    of_text: dict[int, set[int]] = {}
     for concept, line in enumerate(lines, FIRST_ID):
-        for term in bm25.weigh_document(line).indices:
-            concepts_of.setdefault(term, set()).add(concept)
+        words, _, members = line.partition(">")
+        for term in bm25.weigh_document(words).indices:
+            of_query.setdefault(term, set()).add(concept)
+        for term in bm25.weigh_document(f"{words} {members}").indices:
+            of_text.setdefault(term, set()).add(concept)
+    return _ConceptsOfWords(_freeze_sets(of_query), _freeze_sets(of_text))
+
+
+def _freeze_sets(concepts_of: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
     return {term: frozenset(concepts) for term, concepts in concepts_of.items()}
 
 
-def _add_concepts(words: Mapping[int, float], share: float) -> Sparse:
+def _find_concepts(terms: Iterable[int], concepts_of: Mapping[int, frozenset[int]]) -> frozenset[int]:
+    return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
+
+
+def _add_concepts(
+    words: Mapping[int, float], concepts_of: Mapping[int, frozenset[int]], share: float
+) -> Sparse:
     """Return the weights of words and of their concepts.
 
     A concept weighs `share` times as much as its heaviest word.
     """
-    concepts_of = load_concepts()
     weights = dict(words)
     for term, weight in words.items():
         for concept in concepts_of.get(term, ()):

@@ -1099,7 +1099,7 @@ export interface SearchV1 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of the other scopes with less than a quarter of the best score; 0 keeps them.
    */
   threshold?: number | null;
   /**
@@ -1202,7 +1202,7 @@ export interface SearchV2 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of the other scopes with less than a quarter of the best score; 0 keeps them.
    */
   threshold?: number | null;
   /**

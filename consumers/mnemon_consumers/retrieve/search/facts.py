@@ -7,7 +7,13 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, find_lowest_similarity
+from mnemon_consumers.retrieve.search.fusion import (
+    FusedCandidate,
+    QueryWords,
+    compute_relevance,
+    find_lowest_similarity,
+)
+from mnemon_consumers.retrieve.search.persons import OTHER_PERSON_SHARE, Person, find_fact_person
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
@@ -36,20 +42,22 @@ class RankedFact(NamedTuple):
 def rank_facts(
     facts: Iterable[FactRecord],
     candidates: Mapping[str, FusedCandidate],
-    share: float,
+    words: QueryWords,
     settings: Retrieval,
     now: datetime,
     links: Mapping[str, float] = _NO_LINKS,
+    person: Person | None = None,
 ) -> list[RankedFact]:
     """Return the facts that have not expired, best first.
 
     Args:
         facts: the found and the linked facts that are still live.
         candidates: found candidates, by fact id.
-        share: share of the query's words that the best candidate by words has.
+        words: the words of the query, weighted by rarity.
         settings: the decay of freshness.
         now: the current time; facts that expire at or before it count as expired.
         links: relevance by names that a fact shares with a found fact, by fact id.
+        person: whom the query is about; None if it does not tell.
     """
     unfound = _UNFOUND._replace(
         similarity=find_lowest_similarity(candidates.values()),
@@ -60,9 +68,10 @@ def rank_facts(
             fact,
             candidates.get(fact.id, unfound),
             links.get(fact.id, 0.0),
-            share,
+            words,
             settings,
             now,
+            person,
         )
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
@@ -84,21 +93,25 @@ def _score_fact(
     fact: FactRecord,
     candidate: FusedCandidate,
     link: float,
-    share: float,
+    words: QueryWords,
     settings: Retrieval,
     now: datetime,
+    person: Person | None,
 ) -> RankedFact:
-    overlap = candidate.overlap * share
-    relevance = compute_relevance(candidate.similarity, overlap, candidate.trust)
+    share = words.measure_share(fact.text)
+    relevance = compute_relevance(candidate.similarity, share, candidate.trust)
+    fact_person = find_fact_person(fact.text) if person else None
     parts = {
         "similarity": candidate.similarity or 0.0,
-        "words": overlap,
+        "words": share,
         **({"link": link} if link else {}),
+        **({"person": OTHER_PERSON_SHARE} if fact_person not in (None, person) else {}),
         "relevance": 1 - (1 - relevance) * (1 - link),
         "importance": 1 + WEIGHT * (fact.importance - NORMAL),
         "freshness": compute_freshness(fact, settings, now),
     }
-    score = min(1.0, parts["relevance"] * parts["importance"]) * parts["freshness"]
+    weighed = parts["relevance"] * parts.get("person", 1.0) * parts["importance"]
+    score = min(1.0, weighed) * parts["freshness"]
     return RankedFact(fact, score, parts)
 
 

@@ -19,6 +19,9 @@ LEAST_SHARE = 0.5
 """Minimum range of term weights, as a share of the best weight. It applies if the list has every item with a
 word of the query, because such a list may have only two items."""
 
+CONCEPT_SHARE = 0.5
+"""Share of a word of the query that a text has if it has only a concept of the word."""
+
 BOTTOM_DISTANCE = 0.02
 """Distance from the last item to the score 0, as a share of the range of scores, so that every match scores
 above 0."""
@@ -98,18 +101,42 @@ def compute_relevance(similarity: float | None, overlap: float, trust: float = 1
     return 1 - (1 - trust * min(max(similarity, 0.0), 1.0)) * (1 - overlap * (1 - trust / 2))
 
 
-def measure_word_share(query: str, text: str) -> float:
-    """Return the share of the query's words, 0 to 1, that a text has in its first `LOOKED_AT` characters.
+class QueryWords:
+    """The words of a query with their weights, and the concepts that its phrases imply."""
 
-    A word of which the text has only a concept counts half.
-    """
-    asked = bm25.weigh_query(query[:LOOKED_AT]).indices
-    terms = describe_text(text).terms
-    known = concepts.find_concepts(terms)
-    found = sum(
-        1.0 if term in terms else 0.5 if known & concepts.find_concepts([term]) else 0.0 for term in asked
-    )
-    return found / len(asked) if asked else 0.0
+    def __init__(self, query: str, weights: Mapping[int, float] | None = None) -> None:
+        """Take the words of a query.
+
+        Args:
+            query: the query, of which the first `LOOKED_AT` characters count.
+            weights: weights of the words, by the ids of their stems; None if all weigh the same.
+        """
+        beginning = query[:LOOKED_AT]
+        self._weights = (
+            dict.fromkeys(bm25.weigh_query(beginning).indices, 1.0) if weights is None else weights
+        )
+        self._concepts = {term: concepts.find_query_concepts([term]) for term in self._weights}
+        self._implied = concepts.find_implied_concepts(beginning)
+        self._total = sum(self._weights.values())
+
+    def measure_share(self, text: str) -> float:
+        """Return the share of the words, 0 to 1, that a text has in its first `LOOKED_AT` characters.
+
+        A word of which the text has only a concept counts `CONCEPT_SHARE`, and so does an implied concept.
+        """
+        described = describe_text(text)
+        found = sum(
+            weight
+            if term in described.terms
+            else 0.0
+            if described.concepts.isdisjoint(self._concepts[term])
+            else CONCEPT_SHARE * weight
+            for term, weight in self._weights.items()
+        )
+        is_implied = not described.concepts.isdisjoint(self._implied)
+        if not self._weights:
+            return CONCEPT_SHARE * is_implied
+        return min(1.0, found / self._total + CONCEPT_SHARE * is_implied / len(self._weights))
 
 
 def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, str]]) -> float:
@@ -122,7 +149,7 @@ def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, st
         candidates: the candidates with their texts.
     """
     best, text = max(candidates, key=lambda each: each[0].overlap, default=(None, ""))
-    return min(1.0, measure_word_share(query, text) / best.overlap) if best and best.overlap else 0.0
+    return min(1.0, QueryWords(query).measure_share(text) / best.overlap) if best and best.overlap else 0.0
 
 
 def find_lowest_similarity(candidates: Iterable[FusedCandidate]) -> float:

@@ -30,7 +30,12 @@ from mnemon_consumers.retrieve.search.fact_links import (
     list_spellings,
     score_links,
 )
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_best_share
+from mnemon_consumers.retrieve.search.fusion import (
+    FusedCandidate,
+    QueryWords,
+    compute_relevance,
+    measure_best_share,
+)
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.levels import (
     NO_WINDOW,
@@ -47,6 +52,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
     list_best_messages,
     score_messages,
 )
+from mnemon_consumers.retrieve.search.persons import find_query_person
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.statistics import StatisticsCache, WordStatistics
@@ -86,6 +92,13 @@ EMBEDDING_WAIT: Final = 0.8
 
 SCORE_SPREAD: Final = 5.0
 """Difference of two messages' ranking scores at which the lower one has 1/e of the relevance of the other."""
+
+DOUBTFUL_SHARE: Final = 0.25
+"""Share of the best score below which a fact, a summary or a chunk of a document is doubtful.
+
+A link gives a fact 0.3 of a score. For questions about facts, and about messages ranked as facts, this leaves
+out none of the answers among the first ten hits, and a third of the other hits.
+"""
 
 _SAMPLED_COLLECTIONS: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
 """Collections from whose texts `StatisticsCache` takes its sample."""
@@ -259,10 +272,11 @@ class Search:
             query: the query, from `embed_query`.
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
-            threshold: minimum score of a hit; None excludes hits of messages that probably do not answer the
-                query. Candidates with neither a word of the query nor a similarity above the noise of the
-                embedding model are always excluded. Neighbours of other messages, and facts linked by a name,
-                may be hits without either.
+            threshold: minimum score of a hit; None excludes messages that probably do not answer the query,
+                and other items with less than `DOUBTFUL_SHARE` of the best score of their scope. Candidates
+                with neither a word of the query nor a similarity above the noise of the embedding model are
+                always excluded. Neighbours of other messages, and facts linked by a name, may be hits without
+                either.
             settings: settings of the tenant.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.
@@ -391,12 +405,12 @@ class Search:
         }
         seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
-        share = measure_best_share(
-            question.intent.resolved_text, [(found[fact.id], fact.text) for fact in standing]
-        )
-        ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
+        intent = question.intent
+        words = QueryWords(intent.resolved_text, question.statistics.terms.weigh_words(intent.term_weights))
+        person = find_query_person(intent.text)
+        ranked = facts.rank_facts(standing, found, words, question.settings, question.now, person=person)
         seq = seen.seq
-        leading = find_leading_facts(question.intent.text, ranked)
+        leading = find_leading_facts(intent.text, ranked)
         if leading and (named := await self._find_named_facts(question, leading, ids)):
             linked = {fact.id: fact for fact in seen.value if fact.id in named}
             if missing := tuple(each for each in named if each not in found):
@@ -406,7 +420,8 @@ class Search:
             links = score_links(leading, linked.values())
             changed = [linked[fact_id] for fact_id in links if linked[fact_id].tier in tiers]
             ranked = facts.merge_rankings(
-                ranked, facts.rank_facts(changed, found, share, question.settings, question.now, links)
+                ranked,
+                facts.rank_facts(changed, found, words, question.settings, question.now, links, person),
             )
         hits = [
             RankedHit(
@@ -420,7 +435,7 @@ class Search:
             )
             for fact, score, parts in ranked
         ]
-        return hits, seq
+        return _mark_doubtful(hits), seq
 
     async def _find_named_facts(
         self, question: MemorySearch, leading: Sequence[LeadingFact], ids: IdFilter | None
@@ -610,7 +625,7 @@ class Search:
             )
             for each in reversed(seen.value)
         ]
-        return sorted(hits, key=lambda hit: -hit.score), seen.seq
+        return _mark_doubtful(sorted(hits, key=lambda hit: -hit.score)), seen.seq
 
     async def _search_documents(self, question: MemorySearch) -> _Answer:
         found = await self._find_candidates(Collection.DOCUMENTS, question)
@@ -638,7 +653,7 @@ class Search:
             )
             for each, document, text in shown
         ]
-        return hits, seen.seq
+        return _mark_doubtful(hits), seen.seq
 
 
 def _build_name_query(name: NameSpellings, terms: TermStatistics) -> Sparse:
@@ -687,6 +702,12 @@ def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[Ran
         for hit in judged
     ]
     return sorted(calibrated, key=lambda hit: -hit.score)
+
+
+def _mark_doubtful(hits: Sequence[RankedHit]) -> list[RankedHit]:
+    """Mark the hits as doubtful whose score is below `DOUBTFUL_SHARE` of the best score."""
+    least = DOUBTFUL_SHARE * max((hit.score for hit in hits), default=0.0)
+    return [hit._replace(is_doubtful=True) if hit.score < least else hit for hit in hits]
 
 
 def _get_text(hit: RankedHit) -> tuple[Hashable, str]:

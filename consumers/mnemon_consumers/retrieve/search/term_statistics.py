@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -53,6 +53,11 @@ class TermStatistics(NamedTuple):
         rarity = self.weigh_terms(words.indices)
         weights = [rarity[term] * weight for term, weight in zip(words.indices, words.values, strict=True)]
         return Sparse(words.indices, weights, has_rarity=True)
+
+    def weigh_words(self, weights: Mapping[int, float]) -> dict[int, float]:
+        """Return weights of words, each multiplied by the rarity of the word."""
+        rarity = self.weigh_terms(weights)
+        return {term: rarity[term] * weight for term, weight in weights.items()}
 
     def weigh_terms(self, terms: Collection[int]) -> dict[int, float]:
         """Return the inverse document frequency of each term, as BM25 defines it."""

@@ -58,15 +58,38 @@ def test_text_without_words_has_no_concepts() -> None:
 
 
 def test_ids_of_words_and_concepts_do_not_meet() -> None:
-    assert all(term < concepts.FIRST_ID for term in concepts.load_concepts())
+    assert all(term < concepts.FIRST_ID for term in concepts.load_concepts().of_text)
     assert concepts.FIRST_ID + len(LINES) < 2**32
 
 
 def test_each_line_has_words_of_both_languages() -> None:
     for line in LINES:
-        english, russian = (
-            [word.strip() for word in side.split(",")] for side in line.split("|", maxsplit=1)
-        )
-        assert all(word.isascii() and word for word in english), line
-        assert all(word and not word.isascii() for word in russian), line
-        assert not any(" " in word for word in (*english, *russian)), line
+        for part in line.split(">", maxsplit=1):
+            english, russian = ([word.strip() for word in side.split(",")] for side in part.split("|"))
+            assert all(word.isascii() and word for word in english), line
+            assert all(word and not word.isascii() for word in russian), line
+            assert not any(" " in word for word in (*english, *russian)), line
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("What is my car?", "I drive a Skoda"),
+        ("Какая у меня тачка?", "Взяли Октавию"),
+        ("Which pills do I take?", "Ibuprofen after meals"),
+        ("Кличка собаки?", "Живёт у нас такса"),
+        ("Where does Owen live?", "Owen is in Leeds now"),
+        ("Куда переехал брат?", "Он в Казани"),
+        ("Кем она работает?", "Она стоматолог"),
+        ("What does Hannah do?", "Hannah is a paralegal"),
+    ],
+)
+def test_member_of_concept_is_found_by_its_words(query: str, text: str) -> None:
+    assert find_shared(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"), [("Skoda", "A Toyota"), ("такса", "Овчарка"), ("Leeds", "London")]
+)
+def test_member_of_concept_does_not_find_other_members(query: str, text: str) -> None:
+    assert not find_shared(query, text)

@@ -255,7 +255,7 @@ class QueryIntent:
         """Return the weights of the terms, of other forms of names and of concepts, for the vector store."""
         forms = " ".join(list_other_forms(self.text[:LOOKED_AT]))
         weights = dict.fromkeys(bm25.weigh_query(forms).indices, OTHER_FORM_WEIGHT) if forms else {}
-        return concepts.add_query_concepts(weights | self.term_weights)
+        return concepts.add_query_concepts(weights | self.term_weights, self.text[:LOOKED_AT])
 
 
 def _is_given_name(word: DateWord) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from mnemon_consumers.retrieve.search.fact_links import MOST_FACTS_PER_NAME, find_leading_facts, score_links
 from mnemon_consumers.retrieve.search.facts import rank_facts
+from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from tests.unit.consumers.retrieve.search.test_facts import NOW, fact, found
@@ -26,12 +27,14 @@ RUSSIAN = (
     "Любит зелёный чай",
 )
 
+NO_WORDS = QueryWords("")
+
 
 def link(query: str, texts: Sequence[str], best: int = 0, names: Sequence[str] = ()) -> set[str]:
     """Return the texts of the facts that a search leads to which finds the fact at `best`."""
     facts = [fact(number, text=text) for number, text in enumerate(texts, 1)]
     facts[best] = facts[best]._replace(names=tuple(names))
-    ranked = rank_facts([facts[best]], {facts[best].id: found(0.8)}, 0.0, Retrieval(), NOW)
+    ranked = rank_facts([facts[best]], {facts[best].id: found(0.8)}, NO_WORDS, Retrieval(), NOW)
     links = score_links(find_leading_facts(query, ranked), facts)
     return {each.text for each in facts if each.id in links}
 
@@ -68,7 +71,7 @@ def test_name_that_a_model_extracted_from_lower_case_is_found() -> None:
         fact(1, text="Her dog answers to rex", names=("rex",)),
         fact(2, text="At the lake rex swam", names=("rex",)),
     ]
-    ranked = rank_facts(facts[:1], {facts[0].id: found(0.8)}, 0.0, Retrieval(), NOW)
+    ranked = rank_facts(facts[:1], {facts[0].id: found(0.8)}, NO_WORDS, Retrieval(), NOW)
     assert set(score_links(find_leading_facts("her dog", ranked), facts)) == {facts[1].id}
 
 
@@ -120,9 +123,9 @@ def test_linked_fact_ranks_below_the_fact_that_names_it_and_above_unrelated_ones
     facts: list[FactRecord] = [fact(number, text=text) for number, text in enumerate(ENGLISH, 1)]
     candidates = {facts[0].id: found(0.7), facts[4].id: found(0.3), facts[5].id: found(0.3)}
 
-    ranked = rank_facts(facts[:1] + facts[4:], candidates, 0.0, Retrieval(), NOW)
+    ranked = rank_facts(facts[:1] + facts[4:], candidates, NO_WORDS, Retrieval(), NOW)
     links = score_links(find_leading_facts("What breed is my sister's dog?", ranked), facts)
-    ranked = rank_facts([*facts[:2], *facts[4:]], candidates, 0.0, Retrieval(), NOW, links)
+    ranked = rank_facts([*facts[:2], *facts[4:]], candidates, NO_WORDS, Retrieval(), NOW, links)
 
     assert [each.fact.text for each in ranked[:2]] == [ENGLISH[0], ENGLISH[1]]
     assert ranked[1].parts["link"] == pytest.approx(0.3 * 0.7)

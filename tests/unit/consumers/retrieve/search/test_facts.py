@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.retrieve.search.facts import compute_freshness, merge_rankings, rank_facts
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords
+from mnemon_consumers.retrieve.search.persons import Person
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
+
+NO_WORDS = QueryWords("")
 
 
 def fact(number: int = 1, *, days: float = 0.0, **changes: Any) -> FactRecord:
@@ -50,7 +53,7 @@ def test_settings_say_whether_and_how_fast() -> None:
 def test_expired_fact_is_not_ranked() -> None:
     facts = [fact(1, expires_at=NOW), fact(2, expires_at=NOW + timedelta(seconds=1)), fact(3)]
 
-    shown = rank_facts(facts, {each.id: found(0.5) for each in facts}, 0.0, Retrieval(), NOW)
+    shown = rank_facts(facts, {each.id: found(0.5) for each in facts}, NO_WORDS, Retrieval(), NOW)
 
     assert [each.fact.id for each in shown] == ["ar_003", "ar_002"]
 
@@ -59,7 +62,7 @@ def test_similarity_of_linked_fact_is_trusted_as_that_of_found_facts() -> None:
     direct, linked = fact(1), fact(2)
     candidates = {direct.id: found(0.8)._replace(trust=0.1)}
 
-    shown = rank_facts([direct, linked], candidates, 0.0, Retrieval(), NOW, {linked.id: 0.02})
+    shown = rank_facts([direct, linked], candidates, NO_WORDS, Retrieval(), NOW, {linked.id: 0.02})
 
     assert [each.fact.id for each in shown] == [linked.id, direct.id]
     assert shown[0].parts["relevance"] == pytest.approx(1 - (1 - 0.1 * 0.8) * (1 - 0.02))
@@ -70,26 +73,38 @@ def test_facts_found_by_links_are_merged_as_if_all_had_been_ranked_at_once() -> 
     candidates = {each.id: found(0.2 * each.seq) for each in facts[:3]}
     links = {"ar_001": 0.5, "ar_004": 0.3}
 
-    linked = rank_facts([facts[0], facts[3]], candidates, 0.0, Retrieval(), NOW, links)
-    merged = merge_rankings(rank_facts(facts[:3], candidates, 0.0, Retrieval(), NOW), linked)
+    linked = rank_facts([facts[0], facts[3]], candidates, NO_WORDS, Retrieval(), NOW, links)
+    merged = merge_rankings(rank_facts(facts[:3], candidates, NO_WORDS, Retrieval(), NOW), linked)
 
-    assert merged == rank_facts(facts, candidates, 0.0, Retrieval(), NOW, links)
+    assert merged == rank_facts(facts, candidates, NO_WORDS, Retrieval(), NOW, links)
 
 
 def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
     old, fresh, kept = fact(1, days=60), fact(2), fact(3, days=600, tier="profile")
     candidates = {old.id: found(0.9), fresh.id: found(0.6), kept.id: found(0.5)}
 
-    shown = rank_facts([old, fresh, kept], candidates, 0.0, Retrieval(), NOW)
+    shown = rank_facts([old, fresh, kept], candidates, NO_WORDS, Retrieval(), NOW)
 
     assert [each.fact.id for each in shown] == [fresh.id, kept.id, old.id]
     assert shown[2].score == pytest.approx(0.9 * math.exp(-1))
 
 
+def test_fact_about_others_gives_way_to_fact_about_the_user() -> None:
+    facts = [fact(1, text="My brother lives in Leeds"), fact(2, text="We moved to Salford")]
+    candidates = {"ar_001": found(0.5), "ar_002": found(0.4)}
+
+    def list_ids(person: Person | None) -> list[str]:
+        ranked = rank_facts(facts, candidates, NO_WORDS, Retrieval(), NOW, person=person)
+        return [each.fact.id for each in ranked]
+
+    assert list_ids("user") == ["ar_002", "ar_001"]
+    assert list_ids("others") == list_ids(None) == ["ar_001", "ar_002"]
+
+
 def test_of_equals_the_important_one_and_no_score_beyond_1() -> None:
     facts = [fact(1, importance=2), fact(2, importance=9), fact(3)]
 
-    shown = rank_facts(facts, {each.id: found(1.0, 1.0) for each in facts}, 1.0, Retrieval(), NOW)
+    shown = rank_facts(facts, {each.id: found(1.0, 1.0) for each in facts}, NO_WORDS, Retrieval(), NOW)
 
     assert [(each.fact.id, each.score) for each in shown] == [
         ("ar_003", 1.0),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.fusion import compute_relevance, fuse_rankings, measure_word_share
+from mnemon_consumers.retrieve.search.fusion import QueryWords, compute_relevance, fuse_rankings
 from mnemon_infra.vectors.port import PointHit
 
 
@@ -90,13 +90,13 @@ def test_relevance_with_a_cosine_that_hardly_counts_is_the_share_of_words(
 
 
 def test_word_of_which_a_text_has_the_concept_counts_half() -> None:
-    assert measure_word_share("Где врач?", "Доктор принимает") == 0.5
-    assert measure_word_share("Where is the physician?", "Доктор принимает") == 0.5
-    assert measure_word_share("Где врач?", "Идёт дождь") == 0.0
+    assert QueryWords("Где врач?").measure_share("Доктор принимает") == 0.5
+    assert QueryWords("Where is the physician?").measure_share("Доктор принимает") == 0.5
+    assert QueryWords("Где врач?").measure_share("Идёт дождь") == 0.0
 
 
 def test_the_share_of_words_heeds_stems_and_no_stop_words() -> None:
-    assert measure_word_share("Where are the dogs?", "A dog barks") == 1.0
-    assert measure_word_share("dogs and rain", "A dog barks") == 0.5
-    assert measure_word_share("Где собака?", "Собаки лают") == 1.0
-    assert measure_word_share("🙂", "🙂") == 0.0
+    assert QueryWords("Where are the dogs?").measure_share("A dog barks") == 1.0
+    assert QueryWords("dogs and rain").measure_share("A dog barks") == 0.5
+    assert QueryWords("Где собака?").measure_share("Собаки лают") == 1.0
+    assert QueryWords("🙂").measure_share("🙂") == 0.0

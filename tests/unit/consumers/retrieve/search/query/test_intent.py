@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon_consumers.retrieve.search.fusion import measure_word_share
+from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_consumers.retrieve.search.query.intent import (
     LOOKED_AT,
     OTHER_FORM_WEIGHT,
@@ -362,5 +362,5 @@ def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
     assert not describe_text(huge).tells_time
     assert not describe_text(huge).speaks_of_others
     assert QueryIntent(huge, NOW).periods == ()
-    assert measure_word_share("yesterday", huge) == 0.0
-    assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0
+    assert QueryWords("yesterday").measure_share(huge) == 0.0
+    assert QueryWords("yesterday").measure_share(f"yesterday {huge}") == 1.0
