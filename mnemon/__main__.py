@@ -9,8 +9,10 @@ def main() -> None:
     """Run the command, or print how to install its dependencies: the base install lacks them."""
     try:
         from mnemon.cli.app import app
+        from mnemon.cli.terminal.standard_output import end_on_output_error
 
-        app()
+        with end_on_output_error():
+            app()
     except ModuleNotFoundError as error:
         print(f"mnemon: {error.name} is not installed: pip install 'mnemon[all]'", file=sys.stderr)
         sys.exit(_PART_MISSING)

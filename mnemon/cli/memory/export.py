@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -219,14 +218,13 @@ async def _list_owners(
 def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line. The file appears under its name when all lines are written.
 
-    End the command if the file or standard output cannot be written.
+    End the command if the file cannot be written, or standard output is closed.
     """
     if output == STANDARD_OUTPUT:
         if sys.stdout is None:  # the command was started with `>&-`
             refuse(ExitCode.USAGE_ERROR, "standard output is closed", "Open it, or choose a file: -o FILE")
-        yield _print_line
-        with _end_on_output_error():
-            sys.stdout.flush()
+        yield print
+        sys.stdout.flush()  # an error ends the command before it shows the counts
         return
     if output.is_dir():
         refuse(
@@ -248,31 +246,6 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
         )
     finally:
         part.unlink(missing_ok=True)
-
-
-def _print_line(line: str) -> None:
-    with _end_on_output_error():
-        print(line)
-
-
-@contextmanager
-def _end_on_output_error() -> Iterator[None]:
-    """End the command if standard output cannot be written.
-
-    If the reader, such as `head`, closes the pipe, the command ends without a message.
-    """
-    try:
-        yield
-    except OSError as error:
-        # Discard the rest of the buffer: Python would report an error for it on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(ExitCode.NEGATIVE_RESULT) from None
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"standard output cannot be written: {error.strerror}",
-            "Choose another place, or a file: -o FILE",
-        )
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:

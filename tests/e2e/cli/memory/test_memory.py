@@ -1,13 +1,16 @@
 """The commands that look at memory."""
 
 import json
+import os
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 import nats
+import pytest
 
-from tests.support.processes.stack import Up, mnemon
+from tests.support.processes.stack import Up, mnemon, start_mnemon
 from tests.support.stock_client import persisted
 
 
@@ -82,3 +85,23 @@ async def test_an_export_without_a_file_goes_to_standard_output(shared: Up) -> N
         exported = await mnemon("export", format_, *of)
         assert (exported.code, "Anna likes green tea" in exported.out) == (0, True)
         assert re.fullmatch(r"Users: 1, lines: \d+, as of log position [\d,]+\.\n", exported.err)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+async def test_output_that_cannot_be_written_ends_history_and_exports(shared: Up) -> None:
+    of = ("--tenant", "unwritten", "--user", "u1", "--data", shared.data)
+    saved = await mnemon("save", "Anna likes green tea", *of)
+    assert saved.code == 0, saved.err
+    reading, writing = os.pipe()
+    os.close(reading)
+    with Path("/dev/full").open("wb") as full, os.fdopen(writing, "wb") as closed:
+        for command in ("history",), ("export", "jsonl"), ("export", "markdown"):
+            for output, code, problem in (
+                (full, 2, "mnemon: standard output cannot be written: No space left on device\n"),
+                (closed, 1, ""),
+            ):
+                with tempfile.TemporaryFile() as errors:
+                    process = await start_mnemon(*command, *of, environment={}, output=output, errors=errors)
+                    assert await process.wait() == code
+                    errors.seek(0)
+                    assert errors.read().decode().partition("  ")[0] == problem
