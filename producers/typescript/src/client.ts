@@ -33,7 +33,7 @@ import {
   type RequestError,
 } from "./errors.js";
 import { checkId } from "./subjects.js";
-import { AttemptFailed, type OutgoingEvent, type Transport } from "./transport.js";
+import { AttemptFailed, buildInvalidReply, type OutgoingEvent, type Transport } from "./transport.js";
 import { checkEvent, checkRequest } from "./validation.js";
 
 /** Timeouts of a bot's requests, in milliseconds. */
@@ -249,7 +249,10 @@ export class MemoryClient implements AsyncDisposable {
     if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
     throw new InvalidBody(
       "restore",
-      "is absent: no fact was removed, or its date has passed; save the fact with `save`",
+      forgotten.id == null
+        ? "no fact was removed, so there is none to restore; call `forget` with the id of a candidate"
+        : `the date of the fact ${forgotten.id} had passed; save its text again with \`save\` and a later ` +
+            "`expires_at`",
     );
   }
 
@@ -408,8 +411,7 @@ function readReply<Verb extends keyof Replies>(verb: Verb, body: unknown): Repli
   const reply = body as Replies[Verb] | null;
   if (reply?.error) throw new AttemptFailed(reply.error);
   if (typeof reply?.seen_seq === "number") return { ...structuredClone(REPLY_DEFAULTS[verb]), ...reply };
-  const message = `the reply to ${verb} is invalid: \`seen_seq\` is missing`;
-  throw new AttemptFailed({ code: "internal", message, retryable: true });
+  throw buildInvalidReply(verb, "`seen_seq` is missing");
 }
 
 function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown): DegradableReply<Replies[Verb]> {

@@ -75,7 +75,10 @@ export class EventRejected extends MnemonError {
   readonly problem: string;
 
   constructor(rejected: RejectedEvent) {
-    super(`event ${rejected.seq} was rejected (${rejected.reason}): ${rejected.error}`);
+    super(
+      `event ${rejected.seq} was rejected (${rejected.reason}): ${rejected.error}. Publish a corrected event with a ` +
+        "new id",
+    );
     this.seq = rejected.seq;
     this.reason = rejected.reason;
     this.problem = rejected.error;

@@ -81,7 +81,7 @@ class HttpTransport implements Transport {
     } catch (failure) {
       if (failure instanceof AttemptFailed) throw failure;
       if (failure instanceof DOMException && failure.name === "TimeoutError") {
-        throw buildFailure("timeout", `no answer of ${this.#url} within ${timeout} ms; repeat the request`);
+        throw buildFailure("timeout", `no answer of ${this.#url} within ${timeout / 1_000} s; repeat the request`);
       }
       const { cause } = failure as Error;
       throw buildFailure(

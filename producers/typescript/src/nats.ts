@@ -14,7 +14,7 @@ import {
 import { MemoryClient, type Timeouts } from "./client.js";
 import { NotConnected } from "./errors.js";
 import { askSubject, chatSubject, checkId, inboxPrefix } from "./subjects.js";
-import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+import { AttemptFailed, buildFailure, buildInvalidReply, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
 
 /** Options of `connectNats`. */
 export interface NatsOptions {
@@ -55,9 +55,9 @@ export async function connectNats(
     });
     return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
   } catch (failure) {
-    const shown = url.replace(/(^|,|\/\/)[^@]*@/g, "$1***@");
+    const shown = url.replace(/(^|,)([a-z]+:\/\/)?[^@]*@/g, "$1$2***@");
     throw new NotConnected(
-      `no connection to NATS at ${shown}: ${(failure as Error).message}; check the address, login and server`,
+      `no connection to NATS at ${shown}: ${(failure as Error).message}. Check the address, the login and the server`,
       { cause: failure },
     );
   }
@@ -74,17 +74,27 @@ class NatsTransport implements Transport {
     const given = headers();
     given.set("Nats-Msg-Id", event.hasOwnId ? scopeEventId(this.tenant, event.user, event.id) : event.id);
     given.set("Nats-Expected-Stream", LOG);
-    const noStream = `the stream ${LOG} does not exist; run \`mnemon provision\``;
-    const stored = (await this.#request(subject, event.json, timeout, noStream, given)) as Acknowledgement;
+    const reply = await this.#request(subject, event.json, timeout, PUBLISH_PROBLEMS, given);
+    const stored = readJson<Acknowledgement>(reply);
+    if (!stored) throw buildFailure("internal", `the acknowledgement on ${subject} is not JSON`);
     if (typeof stored.seq === "number") return stored.seq;
     if (!stored.error) throw buildFailure("internal", `the acknowledgement on ${subject} has no position`);
     const { code, description } = stored.error;
-    throw buildFailure(code < 500 ? "refused" : "unavailable", `the server said: ${description}`, code >= 500);
+    if (code < 500) throw buildFailure("refused", description, false);
+    throw buildFailure("unavailable", `the server said: ${description}; publish again with the same id`);
   }
 
   async request({ user, verb, version, json }: OutgoingRequest, timeout: number): Promise<unknown> {
-    const noProcess = `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs`;
-    return this.#request(askSubject(this.tenant, user, verb, version), json, timeout, noProcess);
+    const problems: Problems = {
+      noResponders: `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs`,
+      timeout: `no reply to ${verb} within ${timeout / 1_000} s; repeat the request`,
+      describeOther: (message) =>
+        `the request ${verb} cannot be sent: ${message}; check the connection to the NATS server`,
+    };
+    const reply = await this.#request(askSubject(this.tenant, user, verb, version), json, timeout, problems);
+    const body = readJson(reply);
+    if (body === undefined) throw buildInvalidReply(verb, "it is not JSON");
+    return body;
   }
 
   async close(): Promise<void> {
@@ -99,22 +109,30 @@ class NatsTransport implements Transport {
     subject: string,
     body: string,
     timeout: number,
-    noResponders: string,
+    problems: Problems,
     given?: ReturnType<typeof headers>,
-  ): Promise<unknown> {
-    let reply: Msg;
+  ): Promise<Msg> {
     try {
-      reply = await this.connection.request(subject, body, { timeout, ...(given && { headers: given }) });
+      return await this.connection.request(subject, body, { timeout, ...(given && { headers: given }) });
     } catch (failure) {
-      throw describeFailure(failure as Error, timeout, noResponders);
-    }
-    try {
-      return reply.json();
-    } catch {
-      throw buildFailure("internal", `the reply on ${subject} is not JSON`);
+      throw describeFailure(failure as Error, problems);
     }
   }
 }
+
+/** Descriptions of the failures that differ between events and requests. */
+interface Problems {
+  noResponders: string;
+  timeout: string;
+  /** Describes any other failure by the message of the client of NATS. */
+  describeOther: (message: string) => string;
+}
+
+const PUBLISH_PROBLEMS: Problems = {
+  noResponders: `the stream ${LOG} does not exist; run \`mnemon provision\``,
+  timeout: "the server did not answer in time; publish again with the same id",
+  describeOther: (message) => message,
+};
 
 /** The answer of JetStream to a publish. */
 interface Acknowledgement {
@@ -122,11 +140,19 @@ interface Acknowledgement {
   error?: { code: number; description: string };
 }
 
-function describeFailure(failure: Error, timeout: number, noResponders: string): AttemptFailed {
+/** Returns the body of a reply; undefined if it is not JSON. */
+function readJson<Body = unknown>(reply: Msg): Body | undefined {
+  try {
+    return reply.json<Body>();
+  } catch {
+    return undefined;
+  }
+}
+
+function describeFailure(failure: Error, problems: Problems): AttemptFailed {
   const cause = failure instanceof errors.RequestError && failure.cause instanceof Error ? failure.cause : failure;
-  if (cause instanceof errors.NoRespondersError) return buildFailure("unavailable", noResponders);
-  if (cause instanceof errors.TimeoutError)
-    return buildFailure("timeout", `no reply within ${timeout} ms; repeat the request`);
+  if (cause instanceof errors.NoRespondersError) return buildFailure("unavailable", problems.noResponders);
+  if (cause instanceof errors.TimeoutError) return buildFailure("timeout", problems.timeout);
   if (cause instanceof errors.InvalidArgumentError) {
     return buildFailure("refused", `${cause.message}; send a shorter text`, false);
   }
@@ -134,7 +160,8 @@ function describeFailure(failure: Error, timeout: number, noResponders: string):
     return buildFailure("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
   }
   const isClosed = cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError;
-  return buildFailure("unavailable", isClosed ? "the connection is closed; connect again" : cause.message, !isClosed);
+  if (isClosed) return buildFailure("unavailable", "the connection is closed; connect again", false);
+  return buildFailure("unavailable", problems.describeOther(cause.message));
 }
 
 /** Returns servers and login of an address; the client of NATS reads no login in an address. */

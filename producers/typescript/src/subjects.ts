@@ -28,12 +28,17 @@ export function findUnstorable(text: string): string | undefined {
  * @throws {InvalidId} naming the field.
  */
 export function checkId(field: string, id: unknown): asserts id is string {
-  if (typeof id !== "string") throw new InvalidId(field, `must be a string, not ${id === null ? "null" : typeof id}`);
-  if (!id) throw new InvalidId(field, "must not be empty");
+  if (typeof id !== "string") {
+    const shown = typeof id === "object" && id !== null ? "an object" : String(id);
+    throw new InvalidId(field, `must be a string, not ${shown}`);
+  }
+  if (!id) throw new InvalidId(field, `an id must not be empty; use an id of 1 to ${ID_LIMIT} bytes`);
   const problem = findUnstorable(id);
-  if (problem) throw new InvalidId(field, problem);
+  if (problem) throw new InvalidId(field, `the id ${problem}`);
   const size = utf8.encode(id).length;
-  if (size > ID_LIMIT) throw new InvalidId(field, `has ${size} bytes, and the limit is ${ID_LIMIT}; use a shorter id`);
+  if (size > ID_LIMIT) {
+    throw new InvalidId(field, `the id has ${size} bytes, and the limit is ${ID_LIMIT}; use a shorter id`);
+  }
 }
 
 /** Encodes an id as one NATS token. Every id has exactly one spelling. */

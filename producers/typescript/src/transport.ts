@@ -46,6 +46,12 @@ export class AttemptFailed extends Error {
   }
 }
 
+/** Returns an attempt that failed because the reply to a request breaks its contract. */
+export function buildInvalidReply(verb: keyof Requests, problem: string): AttemptFailed {
+  const nextStep = "Check that the client and the deployment have the same version of mnemon";
+  return buildFailure("internal", `the reply to ${verb} is invalid: ${problem}. ${nextStep}`);
+}
+
 /** Returns an attempt that failed for a reason of its own, and not because the server refused a field. */
 export function buildFailure(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
   return new AttemptFailed({ code, message, retryable });

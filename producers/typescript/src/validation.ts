@@ -47,7 +47,9 @@ export function checkEvent(event: keyof ChatEvents, body: ChatEvents[keyof ChatE
   // These ids are not in the subject, and a schema cannot count bytes.
   for (const field of ["id", "task_id"] as const) {
     const size = utf8.encode((body as Partial<MessageV1>)[field] ?? "").length;
-    if (size > ID_LIMIT) throw new InvalidBody(field, `has ${size} bytes, and the limit is ${ID_LIMIT}`);
+    if (size > ID_LIMIT) {
+      throw new InvalidBody(field, `has ${size} bytes, and the limit is ${ID_LIMIT}; send a shorter id`);
+    }
   }
   return checked;
 }
@@ -58,35 +60,84 @@ function check(schemas: object[], body: object): CheckedBody {
   if (invalid) throw new InvalidBody(invalid[0], "is an invalid date");
   // JSON has no such number: it would be written as null, which means the default.
   const nonFinite = given.find(([, value]) => hasNonFiniteNumber(value));
-  if (nonFinite) {
-    const problem = "holds NaN or an infinity, which JSON cannot write; send a finite number or leave the field out";
-    throw new InvalidBody(nonFinite[0], problem);
-  }
+  if (nonFinite) throw new InvalidBody(nonFinite[0], "Input should be a finite number");
   const json = JSON.stringify(Object.fromEntries(given));
   const size = utf8.encode(json).length;
-  if (size > BODY_LIMIT) throw new InvalidBody("body", `has ${size} bytes, and the limit is ${BODY_LIMIT}`);
+  if (size > BODY_LIMIT) {
+    const [has, limit] = [size, BODY_LIMIT].map((bytes) => bytes.toLocaleString("en"));
+    throw new InvalidBody("body", `has ${has} bytes, and the limit is ${limit}; send a smaller body`);
+  }
   const value: unknown = JSON.parse(json);
   checkTexts(value, []);
-  const failures = schemas.map((schema) => findFailure(schema, value));
-  const version = failures.indexOf(undefined) + 1;
-  if (!version) throw describeFailure(failures.at(-1)!);
+  const failures = schemas.map((schema) => findFailures(schema, value));
+  const version = failures.findIndex(({ length }) => length === 0) + 1;
+  if (!version) throw describeFailures(failures.at(-1)!);
   return { version, json };
 }
 
-function findFailure(schema: object, value: unknown): OutputUnit | undefined {
+/** Returns the first failure, with all others of the same value: one for each type that the value may have. */
+function findFailures(schema: object, value: unknown): OutputUnit[] {
   let validator = validators.get(schema);
   if (!validator) validators.set(schema, (validator = new Validator(schema, "2020-12")));
   const { valid, errors } = validator.validate(value);
-  if (valid) return undefined;
-  return errors.find((error) => !WRAPPERS.has(error.keyword) && !error.error.endsWith('Expected "null".')) ?? errors[0];
+  if (valid) return [];
+  const found = errors.filter((each) => !WRAPPERS.has(each.keyword) && !each.error.endsWith('Expected "null".'));
+  const first = found[0] ?? errors[0]!;
+  return [first, ...found.slice(1).filter((each) => each.instanceLocation === first.instanceLocation)];
 }
 
-function describeFailure({ keyword, instanceLocation, error }: OutputUnit): InvalidBody {
+function describeFailures(failures: OutputUnit[]): InvalidBody {
+  const [{ keyword, instanceLocation, error }] = failures as [OutputUnit];
+  const day = failures.find((each) => each.error.includes('"date"'));
   const path = instanceLocation.split("/").slice(1);
-  if (keyword === "required") {
-    return new InvalidBody([...path, /"(.*)"/.exec(error)?.[1]].join("."), "is required");
+  if (keyword === "required") path.push(/"(.*)"/.exec(error)![1]!);
+  let problem = [...new Set((day ? [day] : failures).map(describeProblem))].join(", or ");
+  if (/^\d+$/.test(path.at(-1) ?? "")) problem += ` (index ${path.pop()})`;
+  return new InvalidBody(path.join(".") || "body", problem);
+}
+
+/** Types of JSON, as the memory names them in errors. */
+const TYPES: Record<string, string> = {
+  array: "a valid array",
+  boolean: "a valid boolean",
+  integer: "a valid integer",
+  number: "a valid number",
+  object: "an object",
+  string: "a valid string",
+};
+
+/** Describes a failure in the words of the memory: an error reads the same before and after a request is sent. */
+function describeProblem({ keyword, error }: OutputUnit): string {
+  const [limit = "", size = ""] = (error.match(/-?\d+(\.\d+)?/g) ?? []).reverse();
+  const characters = limit === "1" ? "1 character" : `${limit} characters`;
+  switch (keyword) {
+    case "required":
+      return "Field required";
+    case "false":
+      return "Extra inputs are not permitted";
+    case "type":
+      return `Input should be ${TYPES[/Expected "(.*)"/.exec(error)?.[1] ?? ""] ?? "of another type"}`;
+    case "format":
+      return error.includes('"date"')
+        ? "Input should be a date or a time, such as 2026-12-01 or 2026-12-01T18:00:00Z"
+        : "Input should be a valid datetime";
+    case "enum": {
+      const values = (JSON.parse(/\[.*\]/.exec(error)![0]) as unknown[]).map((each) => `'${each}'`);
+      return `Input should be ${values.join(", ").replace(/, (?=[^,]*$)/, " or ")}`;
+    }
+    case "minimum":
+      return `Input should be greater than or equal to ${limit}`;
+    case "maximum":
+      return `Input should be less than or equal to ${limit}`;
+    case "minLength":
+      return `String should have at least ${characters}`;
+    case "maxLength":
+      return `String should have at most ${characters}`;
+    case "maxItems":
+      return `Tuple should have at most ${limit} items after validation, not ${size}`;
+    default:
+      return error;
   }
-  return new InvalidBody(path.join(".") || "body", keyword === "false" ? "is not a field of this contract" : error);
 }
 
 function hasNonFiniteNumber(value: unknown): boolean {
