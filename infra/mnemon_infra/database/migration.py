@@ -11,10 +11,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import sqlalchemy
-from sqlalchemy import URL, create_engine
+from sqlalchemy import URL, create_engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy.schema import CreateSchema, SetColumnComment
 
 from mnemon_infra.database.engine import (
     Connection,
@@ -23,6 +23,7 @@ from mnemon_infra.database.engine import (
     make_connection_error,
     translate_error,
 )
+from mnemon_infra.database.tables import metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -44,6 +45,8 @@ class SchemaTooNew(Exception):
 def migrate_schema(url: URL, schema: str) -> str:
     """Create the schema if it is absent, and migrate it to the newest revision.
 
+    Comments of columns need no revision, so that a former version accepts the schema with new ones.
+
     Returns:
         The revision of the migrated schema.
 
@@ -63,7 +66,22 @@ def migrate_schema(url: URL, schema: str) -> str:
         config = _make_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        _write_comments(connection, schema)
     return find_head_revision()
+
+
+def _write_comments(connection: sqlalchemy.Connection, schema: str) -> None:
+    """Set the comments of `tables.py` on the columns of the schema that have others."""
+    tables = inspect(connection).get_multi_columns(schema, filter_names=list(metadata.tables))
+    found = {
+        (table, column["name"]): column["comment"]
+        for (_, table), columns in tables.items()
+        for column in columns
+    }
+    for table in metadata.sorted_tables:
+        for column in table.c:
+            if column.comment and column.comment != found.get((table.name, column.name)):
+                connection.execute(SetColumnComment(column))
 
 
 async def require_head_revision(database: Database, schema: str) -> None:

@@ -71,9 +71,15 @@ def _define_index(name: str, *columns: str | TextClause, where: str) -> Index:
 
 messages = _define_event_table(
     "messages",
-    Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
     Column(
-        "role", Text, comment="Null once the content is gone: the row stays, so that the event stays known"
+        "conversation",
+        Text,
+        comment="Conversation in the subject; null: the conversation that was current at seq",
+    ),
+    Column(
+        "role",
+        Text,
+        comment="Null once the content is removed; the row remains, so that the event stays known",
     ),
     Column("content", Text),
     Column("name", Text),
@@ -93,19 +99,25 @@ starts = _define_event_table(
 
 clears = _define_event_table(
     "clears",
-    Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
+    Column(
+        "conversation",
+        Text,
+        comment="Conversation in the subject; null: the conversation that was current at seq",
+    ),
 )
 
 profile_sets = _define_event_table("profile_sets", Column("fields", JSONB, nullable=False))
 
 memory_events = _define_event_table(
     "memory_events",
-    _define_time_column("at", "When the log took it"),
-    Column("event", Text, nullable=False, comment="Such as fact.saved"),
-    Column("item", Text, comment="The fact, summary, task or document"),
-    Column("proposal_id", Text, comment="The event id of the proposal that it decides"),
-    Column("conversation", Text, comment="Of a summary"),
-    Column("body", JSONB, comment="Null once the content is gone: the row stays"),
+    _define_time_column(
+        "at", "Time of the event: the time at which the log stored it, or an imported event's own"
+    ),
+    Column("event", Text, nullable=False, comment="Name of the event, such as fact.saved"),
+    Column("item", Text, comment="Id of the fact, summary, task, document or batch"),
+    Column("proposal_id", Text, comment="Event id of the proposal that the event decides"),
+    Column("conversation", Text, comment="Conversation of a summary or of an answered window"),
+    Column("body", JSONB, comment="Null once the content is removed; the row remains"),
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
     _define_index(
         "memory_events_covering",
@@ -120,15 +132,17 @@ memory_events = _define_event_table(
 
 model_calls = _define_event_table(
     "model_calls",
-    _define_time_column("at", "When the log took it"),
+    _define_time_column("at", "Time at which the log stored the event"),
     Column("provider", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("purpose", Text, nullable=False),
     Column("in_batch", Boolean, nullable=False),
-    Column("input_tokens", BigInteger, nullable=False, comment="Cached ones included"),
+    Column(
+        "input_tokens", BigInteger, nullable=False, comment="Number of input tokens, cached ones included"
+    ),
     Column("cached_tokens", BigInteger, nullable=False),
     Column("output_tokens", BigInteger, nullable=False),
-    Column("usd", Double, comment="Null: the model had no price"),
+    Column("usd", Double, comment="Cost in US dollars; null: the model had no price"),
     Index("model_calls_spending", "tenant", "at"),
 )
 
@@ -137,9 +151,14 @@ erasures = Table(
     metadata,
     Column("tenant", Text),
     Column("user_id", Text),
-    Column("seq", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    _define_time_column("at", "When the log took it"),
-    _define_flag_column("is_settled", "Log, dead letters and triggers are purged too"),
+    Column(
+        "seq",
+        BigInteger,
+        nullable=False,
+        comment="Log position below which all events of the user are removed",
+    ),
+    _define_time_column("at", "Time at which the log stored the event"),
+    _define_flag_column("is_settled", "True once log, dead letters and triggers are purged too"),
     PrimaryKeyConstraint("tenant", "user_id"),
     Index("erasures_newest", "seq"),
 )
@@ -147,13 +166,28 @@ erasures = Table(
 
 conversation_erasures = _define_event_table(
     "conversation_erasures",
-    Column("up_to", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    _define_time_column("at", "When the log took it"),
+    Column(
+        "up_to",
+        BigInteger,
+        nullable=False,
+        comment="Log position below which the content of the conversation is removed",
+    ),
+    _define_time_column("at", "Time at which the log stored the event"),
     Column("conversation", Text, nullable=False),
-    Column("spans", INT8MULTIRANGE, nullable=False, comment="Where it was the current one"),
-    Column("discarded", BigInteger, comment="Its last start that discarded what was said before"),
-    Column("derived", ARRAY(BigInteger), nullable=False, comment="Where what was drawn from it alone was"),
-    _define_flag_column("is_settled", "Log, dead letters and triggers are purged too"),
+    Column(
+        "spans",
+        INT8MULTIRANGE,
+        nullable=False,
+        comment="Ranges of log positions in which the conversation was the current one",
+    ),
+    Column("discarded", BigInteger, comment="Log position of its last start that discarded earlier messages"),
+    Column(
+        "derived",
+        ARRAY(BigInteger),
+        nullable=False,
+        comment="Log positions of facts and proposals that were derived from it alone",
+    ),
+    _define_flag_column("is_settled", "True once log, dead letters and triggers are purged too"),
     Index("conversation_erasures_newest", "up_to"),
 )
 """Conversations that were erased. For each span of such a row, the table `starts` has a row too."""
@@ -173,13 +207,11 @@ windows = Table(
     Column("from_seq", BigInteger),
     Column("to_seq", BigInteger, nullable=False),
     _define_time_column("cut_at"),
-    _define_time_column("due_at", "Not tried again before"),
-    Column("attempts", Integer, nullable=False, comment="That failed"),
-    Column("batch_id", Text, comment="The batch that has it now, or had it when it was answered"),
-    Column("line", Integer, comment="Its line there"),
-    _define_flag_column(
-        "is_online", "Asked for by itself, whatever the settings say: no batch has come to it"
-    ),
+    _define_time_column("due_at", "Earliest time of the next attempt"),
+    Column("attempts", Integer, nullable=False, comment="Number of attempts that have failed"),
+    Column("batch_id", Text, comment="Batch that contains the window, or contained it when it was answered"),
+    Column("line", Integer, comment="Line number of the window in the batch, from 0"),
+    _define_flag_column("is_online", "True: the window gets an online request, whatever the settings say"),
     Column("is_answered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
     _define_index("windows_of_batch", "batch_id", "line", where="batch_id IS NOT NULL"),
@@ -202,9 +234,10 @@ batches = Table(
     Column("lines", Integer, nullable=False),
     _define_time_column("created_at"),
     _define_time_column(
-        "changed_at", "Since when it is in its state; of an intended one, when the provider was last asked"
+        "changed_at",
+        "Time of the last change of state; of an intended batch, of the last request to the provider",
     ),
-    _define_time_column("deadline_at", "What is not done then is asked at once"),
+    _define_time_column("deadline_at", "Time from which unfinished windows are requested online"),
     Column("error", Text),
     _define_index("batches_open", "created_at", where=IS_OPEN),
 )
@@ -213,7 +246,7 @@ rounds = Table(
     "rounds",
     metadata,
     Column("tenant", Text),
-    _define_time_column("begun_at", "When its users were last gone through"),
-    Column("reached", Text, comment="The user whom the round has come to; null: it is over"),
+    _define_time_column("begun_at", "Time at which the last scan of the tenant's users began"),
+    Column("reached", Text, comment="Last user that the scan has handled; null: the scan is complete"),
     PrimaryKeyConstraint("tenant"),
 )
