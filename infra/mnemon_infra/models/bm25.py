@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVector, StopwordsSet, TokenizerType
+from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, SparseVector, StopwordsSet, TokenizerType
 
 from mnemon_infra.models.embedding import Sparse
 
@@ -37,19 +37,37 @@ Increase the version when `K`, `B`, `USUAL_WORDS`, the stop words, the splitting
 change.
 """
 
-RUSSIAN_STOP_WORDS = """
-ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей вашем ваши вашу вообще всем всеми
-всему дабы едва ежели ею ибо именно иначе итак ихний каждая каждое каждые каждый какие каким каких каково
-какого какое какую кем кого кому которая которого которое которой котором которому которую которые который
-которым которых кроме ладно либо лишь мной мною мое моего моей моем моему мои моим моих мою нами наш наша
-наше нашего нашей нашем наши наших нашу нею ними однако оно очень пожалуйста пока поскольку почему поэтому
-просто пускай пусть ради сами самим само самого свое своего своей своем свои своим своих сколько спасибо
-такая также таки такие таков такого такое твое твоего твоей твоем твои твоим твоих твой твою твоя тебе тобой
-тобою той тому тою туда хотя чей чему чье чьи чья эта этим этими этих это
+ENGLISH_STOP_WORDS = """
+a about above after again against ain all am an and any are aren as at be because been before being below
+between both but by can couldn d did didn do does doesn doing down during each few for from further had hadn
+has hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself
+just ll m ma me mightn more most mustn my myself needn no nor not now o of off on once only or other our ours
+ourselves out over own re s same shan she should shouldn so some such t than that the their theirs them
+themselves then there these they this those through to too under until up ve very was wasn we were weren what
+when where which while who whom why with wouldn y you your yours yourself yourselves
 """
-"""Stop words in addition to Qdrant's list, which is short.
+"""Words that searches leave out in English: those of the Natural Language Toolkit, without names and verbs
+such as "will", "don" and "won". With a longer list, searches found less.
+"""
 
-For English, Qdrant's list is used unchanged: with a longer list, searches found less.
+RUSSIAN_STOP_WORDS = """
+и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по только ее мне было вот от
+меня еще нет о из ему теперь когда даже ну вдруг ли если уже или ни быть был него до вас нибудь опять уж вам
+ведь там потом себя ничего ей может они тут где есть надо ней для мы тебя их чем была сам чтоб без будто чего
+раз тоже себе под будет ж тогда кто этот того потому этого какой совсем ним здесь этом один почти мой тем
+чтобы нее сейчас были куда зачем всех никогда можно при наконец два об другой хоть после над больше тот через
+эти нас про всего них какая много разве три эту моя впрочем хорошо свою этой перед иногда лучше чуть такой им
+более всегда конечно всю между ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей
+вашем ваши вашу вообще всем всеми всему дабы едва ежели ею ибо именно иначе итак ихний каждая каждое каждые
+каждый какие каким каких каково какого какое какую кем кого кому которая которого которое которой котором
+которому которую которые который которым которых кроме ладно либо лишь мной мною мое моего моей моем моему
+мои моим моих мою нами наш наша наше нашего нашей нашем наши наших нашу нею ними однако оно очень пожалуйста
+пока поскольку почему поэтому просто пускай пусть ради сами самим само самого свое своего своей своем свои
+своим своих сколько спасибо такая также таки такие таков такого такое твое твоего твоей твоем твои твоим
+твоих твой твою твоя тебе тобой тобою той тому тою туда хотя чей чему чье чьи чья эта этим этими этих это
+"""
+"""Words that searches leave out in Russian: those of the Natural Language Toolkit, without the name «Том» and
+«нельзя», and further pronouns and particles.
 """
 
 CYRILLIC = re.compile(r"[\u0400-\u052f]+")
@@ -79,28 +97,26 @@ def weigh_query(text: str) -> Sparse:
     return _merge_vectors(encoder.embed_query(words) for encoder, words in _split_by_script(text))
 
 
-def _build_encoder(
-    language: str, stop_words: StopwordsSet | None = None, *, ascii_folding: bool = False
-) -> Bm25:
+def _build_encoder(language: str, stop_words: str | None = None, *, ascii_folding: bool = False) -> Bm25:
     return Bm25(
         Bm25Config(
             k=K,
             b=B,
             avg_len=USUAL_WORDS,
             language=language,
-            stopwords=stop_words,
+            stopwords=None if stop_words is None else StopwordsSet(set(), set(stop_words.split())),
             ascii_folding=ascii_folding,
         )
     )
 
 
-_OTHERS = _build_encoder("english", ascii_folding=True)
+_OTHERS = _build_encoder("english", ENGLISH_STOP_WORDS, ascii_folding=True)
 """Encoder for Latin script, numbers, and scripts without an encoder of their own."""
 
 _LANGUAGES = (
     (
         CYRILLIC,
-        _build_encoder("russian", StopwordsSet({Language.Russian}, set(RUSSIAN_STOP_WORDS.split()))),
+        _build_encoder("russian", RUSSIAN_STOP_WORDS),
     ),
     (GREEK, _build_encoder("greek")),
     (ARABIC, _build_encoder("arabic")),

@@ -46,6 +46,10 @@ def met(asked: str, text: str) -> int:
         ("２０２４", "2024"),
         ("iPhone", "Маша купила iPhone 15 👍"),
         ("купить", "Маша купила iPhone 15 👍"),
+        ("Who is Will?", "My brother Will lives in Toronto"),
+        ("Who won?", "Anna won the race"),
+        ("Расскажи про Тома", "Мой брат Том живёт в Торонто"),
+        ("Что мне нельзя?", "Мне нельзя глютен"),
     ],
 )
 def test_a_word_is_found_in_its_other_shapes(asked: str, text: str) -> None:

@@ -63,8 +63,8 @@ _FILLERS: Final = frozenset(
     str.split("""
 about actually again also anyone anything anybody else ever everyone exactly former instead last latter maybe
 mean okay ok one ones other others please precisely really same tell then thing things too well would could
-should may might us yes
-ага ведь давай вот всё все еще заодно именно кстати ладно насчет насчёт например откуда ответь подробнее
+should may might us will don yes
+ага ведь давай вот том всё все еще заодно именно кстати ладно насчет насчёт например откуда ответь подробнее
 пожалуйста потом просто расскажи скажи снова соответственно тоже также точно точнее ясно
 """)
 )

@@ -78,8 +78,8 @@ talk talked talking discuss discussed say said tell told mention mentioned chat 
 speak spoke spoken ask asked answer answered share shared remember remind know give list show
 summarize summary recap topic topics conversation conversations message messages thing things
 something anything everything event events interesting important about within throughout since every us
-day morning afternoon evening night earlier
-было происходило произошло случилось случалось делал делала делали сделал сделала сделали нового новости
+day morning afternoon evening night earlier will don
+том было происходило произошло случилось случалось делал делала делали сделал сделала сделали нового новости
 говорил говорила говорили сказал сказала сказали рассказывал рассказывала рассказывали рассказал рассказала
 обсуждал обсуждала обсуждали обсудили писал писала писали написал написала разговаривали поговорили общались
 беседовали болтали шла речь занимался занималась занимались делился делилась делились напомни расскажи нам
