@@ -70,12 +70,13 @@ class _FactSearch:
 
     def find_facts(self, query: str, statistics: TermStatistics) -> list[str]:
         """Return the facts for a query, best first."""
-        intent, limit = QueryIntent(query, NOW), choose_breadth(max(DEPTHS)).candidates
+        intent, breadth = QueryIntent(query, NOW), choose_breadth(max(DEPTHS))
         meaning = asyncio.run(load_wordllama().embed_query(query, None))
-        hits = self._items.find_hits(intent.words, meaning, statistics, limit)
+        hits = self._items.find_hits(intent.words, meaning, statistics, breadth.candidates)
+        fused = fuse_rankings(*hits, breadth.candidates)
         found = {
             str(each.payload["fact_id"]): each
-            for each in select_relevant(fuse_rankings(*hits, limit), query, THRESHOLDS)
+            for each in select_relevant(fused, query, THRESHOLDS)[: breadth.facts]
         }
         words = QueryWords(query, statistics.weigh_words(intent.term_weights))
         scored = found, words, Retrieval(), NOW

@@ -54,7 +54,7 @@ def rank_questions(data: LabelledConversations) -> Iterator[LinkedQuestion]:
             candidates = search.find_candidates(question.user, intent, breadth)
             found = {
                 str(each.payload["event_id"]): each
-                for each in select_relevant(candidates, question.text, THRESHOLDS)
+                for each in select_relevant(candidates, question.text, THRESHOLDS)[: breadth.facts]
             }
             words = QueryWords(question.text, search.statistics.weigh_words(intent.term_weights))
             yield LinkedQuestion(question, *_rank_turns(question.text, words, facts[question.user], found))

@@ -10,6 +10,7 @@ my car?" finds "I drive a Skoda". A query with a member has not, so that "Skoda"
 
 import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -42,11 +43,18 @@ _IMPLIED: Final = tuple(
 """Phrases of questions that consist of stop words, each with a word whose concepts the question has."""
 
 
-class _ConceptsOfWords(NamedTuple):
-    """The concepts of each stemmed word, by the word's id: in a query, and in a text."""
+class _Lexicon(NamedTuple):
+    """The concepts of words, and the words of concepts; a word is the id of its stem.
+
+    Attributes:
+        of_query: the concepts of a query's words.
+        of_text: the concepts of a text's words.
+        words: for each concept, the words that give it to a text.
+    """
 
     of_query: Mapping[int, frozenset[int]]
     of_text: Mapping[int, frozenset[int]]
+    words: Mapping[int, frozenset[int]]
 
 
 def weigh_document(text: str) -> Sparse:
@@ -75,43 +83,43 @@ def add_query_concepts(words: Mapping[int, float], text: str) -> Sparse:
 
 
 def find_concepts(terms: Iterable[int]) -> frozenset[int]:
-    """Return the ids of the concepts of a text, given the ids of its stemmed words."""
-    return _find_concepts(terms, load_concepts().of_text)
-
-
-def find_query_concepts(terms: Iterable[int]) -> frozenset[int]:
     """Return the ids of the concepts of a query's words, given the ids of the stemmed words."""
-    return _find_concepts(terms, load_concepts().of_query)
+    of_query = load_concepts().of_query
+    return frozenset(concept for term in terms for concept in of_query.get(term, ()))
+
+
+def has_concept(terms: AbstractSet[int], sought: Iterable[int]) -> bool:
+    """Return whether a text has one of some concepts, given the ids of its stemmed words."""
+    words = load_concepts().words
+    return any(not terms.isdisjoint(words[concept]) for concept in sought)
 
 
 @lru_cache(bm25.RECENT_QUERIES)
 def find_implied_concepts(query: str) -> frozenset[int]:
     """Return the ids of the concepts that phrases of a query imply, such as that of places for "where"."""
     implied = " ".join(word for phrase, word in _IMPLIED if phrase.search(query))
-    return find_query_concepts(bm25.weigh_query(implied).indices) if implied else frozenset()
+    return find_concepts(bm25.weigh_query(implied).indices) if implied else frozenset()
 
 
 @cache
-def load_concepts() -> _ConceptsOfWords:
+def load_concepts() -> _Lexicon:
     """Read the concepts of all words. The first call takes 0.2 s."""
     lines = (files(__package__) / CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
     of_query: dict[int, set[int]] = {}
     of_text: dict[int, set[int]] = {}
+    words_of: dict[int, frozenset[int]] = {}
     for concept, line in enumerate(lines, FIRST_ID):
         words, _, members = line.partition(">")
+        words_of[concept] = frozenset(bm25.weigh_document(f"{words} {members}").indices)
         for term in bm25.weigh_document(words).indices:
             of_query.setdefault(term, set()).add(concept)
-        for term in bm25.weigh_document(f"{words} {members}").indices:
+        for term in words_of[concept]:
             of_text.setdefault(term, set()).add(concept)
-    return _ConceptsOfWords(_freeze_sets(of_query), _freeze_sets(of_text))
+    return _Lexicon(_freeze_sets(of_query), _freeze_sets(of_text), words_of)
 
 
 def _freeze_sets(concepts_of: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
     return {term: frozenset(concepts) for term, concepts in concepts_of.items()}
-
-
-def _find_concepts(terms: Iterable[int], concepts_of: Mapping[int, frozenset[int]]) -> frozenset[int]:
-    return frozenset(concept for term in terms for concept in concepts_of.get(term, ()))
 
 
 def _add_concepts(

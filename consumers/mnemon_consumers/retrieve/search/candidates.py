@@ -16,16 +16,18 @@ class Breadth(NamedTuple):
         candidates: maximum number of candidates found by words, and by meaning.
         reranked: maximum number of candidates that are looked up and reranked, in a search of messages.
         anchors: maximum number of reranked messages whose neighbours are reranked too, and may be hits.
+        facts: maximum number of candidates that are looked up and ranked, in a search of facts.
     """
 
     candidates: int
     reranked: int
     anchors: int
+    facts: int
 
 
 def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for a number of hits. More candidates take longer and hardly improve the hits."""
-    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12)
+    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12, facts=max(20, 2 * limit))
 
 
 async def find_candidates(

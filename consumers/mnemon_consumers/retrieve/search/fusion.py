@@ -115,7 +115,7 @@ class QueryWords:
         self._weights = (
             dict.fromkeys(bm25.weigh_query(beginning).indices, 1.0) if weights is None else weights
         )
-        self._concepts = {term: concepts.find_query_concepts([term]) for term in self._weights}
+        self._concepts = {term: concepts.find_concepts([term]) for term in self._weights}
         self._implied = concepts.find_implied_concepts(beginning)
         self._total = sum(self._weights.values())
 
@@ -124,19 +124,16 @@ class QueryWords:
 
         A word of which the text has only a concept counts `CONCEPT_SHARE`, and so does an implied concept.
         """
-        described = describe_text(text)
+        terms = describe_text(text).terms
         found = sum(
-            weight
-            if term in described.terms
-            else 0.0
-            if described.concepts.isdisjoint(self._concepts[term])
-            else CONCEPT_SHARE * weight
+            weight if term in terms else CONCEPT_SHARE * weight
             for term, weight in self._weights.items()
+            if term in terms or concepts.has_concept(terms, self._concepts[term])
         )
-        is_implied = not described.concepts.isdisjoint(self._implied)
+        implied = CONCEPT_SHARE * concepts.has_concept(terms, self._implied)
         if not self._weights:
-            return CONCEPT_SHARE * is_implied
-        return min(1.0, found / self._total + CONCEPT_SHARE * is_implied / len(self._weights))
+            return implied
+        return min(1.0, found / self._total + implied / len(self._weights))
 
 
 def measure_best_share(query: str, candidates: Iterable[tuple[FusedCandidate, str]]) -> float:

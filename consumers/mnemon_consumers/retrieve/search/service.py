@@ -399,10 +399,8 @@ class Search:
     async def _search_facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]
         ids = None if tiers == WHOLE["memories"] else await self._build_tier_filter(question, tiers)
-        found = {
-            str(each.payload["fact_id"]): each
-            for each in await self._find_candidates(Collection.MEMORIES, question, ids)
-        }
+        candidates = await self._find_candidates(Collection.MEMORIES, question, ids)
+        found = {str(each.payload["fact_id"]): each for each in candidates[: question.breadth.facts]}
         seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
         intent = question.intent

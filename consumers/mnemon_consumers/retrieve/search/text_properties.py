@@ -10,7 +10,7 @@ from mnemon_consumers.retrieve.search.query.intent import (
     tells_time,
 )
 from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
-from mnemon_infra.models import bm25, concepts
+from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached; the cache takes some megabytes, at most 60 MB."""
@@ -29,11 +29,6 @@ class TextProperties:
     def terms(self) -> frozenset[int]:
         """Return the ids of the stemmed words of the text, without stop words."""
         return frozenset(bm25.weigh_document(self._text).indices)
-
-    @cached_property
-    def concepts(self) -> frozenset[int]:
-        """Return the ids of the concepts of the text."""
-        return concepts.find_concepts(self.terms)
 
     @cached_property
     def is_question(self) -> bool:
