@@ -30,6 +30,7 @@ class CorrectionForms:
         before_weekday: preposition of a weekday in the place of a word such as "tomorrow"; empty if unknown.
         has_capital_times: True if months and weekdays are capitalised.
         years: forms of the noun for years of age, by the agreement of the number before it.
+        retraction: words after which a sentence replaces a value that it has named.
         joint: pattern of commas and words between clauses, or between subjects.
     """
 
@@ -41,6 +42,9 @@ class CorrectionForms:
         self.marker = compile_forms(forms["marker"])
         self.strong_marker = compile_forms(forms["strong_marker"])
         self.closing = re.compile(rf"[\s,.]+{join_alternatives(forms['closing'])}[\s.!]*$", re.IGNORECASE)
+        self.retraction = re.compile(
+            rf"[\s,;.…(–—-]+(?:{join_alternatives(forms['retraction'])}(?!\w)[\s,:.…–—-]*)+", re.IGNORECASE
+        )
         self.patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in forms["patterns"])
         self.lead = frozenset(forms["lead"].split())
         self.of_time = frozenset(forms["of_time"].split())
@@ -58,6 +62,9 @@ class CorrectionForms:
         self._numbers: Mapping[str, str] = {
             word: agreement for agreement, words in forms["numbers"].items() for word in words.split()
         }
+        self._undeclined = re.compile(forms["undeclined"])
+        self._declensions: Sequence[Sequence[str]] = forms["declensions"]
+        self._cases: Sequence[frozenset[str]] = [frozenset(words.split()) for words in forms["cases"]]
         self._months: Sequence[Sequence[str]] = [words.split() for words in forms["months"]]
         self._weekdays: Sequence[Sequence[str]] = [words.split() for words in forms["weekdays"]]
 
@@ -104,6 +111,37 @@ class CorrectionForms:
             return None
         return self._declined[new][self._declined[old].index(old)]
 
+    def decline(self, new: str, old: str, used: str, lead: Sequence[str]) -> str | None:
+        """Return a noun in the case of a use of another noun; None in doubt.
+
+        `used` is a form of the noun `old`, and `lead` has the preposition before it.
+        """
+        declined = self._decline(new)
+        found = {declined[case] for case in self.find_cases(old, used, lead)} if declined else set()
+        return found.pop() if len(found) == 1 else None
+
+    def find_cases(self, noun: str, used: str, lead: Sequence[str]) -> list[int]:
+        """Return the cases in which a noun has a form after a preposition, if one is given.
+
+        A case is an index in `cases` and in an entry of `declensions` in the file of the language.
+        """
+        return [
+            case
+            for case, form in enumerate(self._decline(noun))
+            if form == used and (not lead or lead[-1] in self._cases[case])
+        ]
+
+    def _decline(self, noun: str) -> Sequence[str]:
+        """Return a noun in all cases, the nominative first; an empty list if its declension is unknown."""
+        if self._undeclined.search(noun):
+            return []
+        for endings in self._declensions:
+            if noun.endswith(endings[0]):
+                stem = noun.removesuffix(endings[0])
+                after_velar = stem[-1:] in _WITHOUT_Y
+                return [stem + ("и" if ending == "ы" and after_velar else ending) for ending in endings]
+        return []
+
     def adapt_lead(self, lead: str, value: str) -> str | None:
         """Return the variant of a preposition or article that a value needs; None if it needs no other."""
         if self.fold_lead([lead])[0] not in self._variants.values():
@@ -125,6 +163,9 @@ class CorrectionForms:
             return "many" if tens == 1 or not 1 <= ones <= 4 else "one" if ones == 1 else "few"
         return "one" if int(number) == 1 else "many"
 
+
+_WITHOUT_Y: Final = frozenset("гкхжшчщ")
+"""Russian consonants after which an ending has «и» in place of «ы»."""
 
 _LONG_LEAD: Final[Mapping[str, re.Pattern[str]]] = {
     "an": re.compile("[aeio]|u(?!ni|se)", re.IGNORECASE),

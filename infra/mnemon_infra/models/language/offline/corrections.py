@@ -127,11 +127,27 @@ class ValueCorrection(NamedTuple):
             return None
         tokens = _read_tokens(text)
         uses = self._find_uses(tokens)
+        return self._replace_use(text, tokens, uses[0]) if len(uses) == 1 else None
+
+    def apply_to_beginning(self, text: str) -> str | None:
+        """Return the beginning of a sentence, up to this correction, with the new value; None in doubt.
+
+        The wrong value is the one of the new value's kind that ends the text, else the only one of its kind.
+        """
+        if is_denial_or_end(text):
+            return None
+        tokens = _read_tokens(text)
+        uses = self._find_last_words(tokens) if self.kinds == ("word",) else self._find_uses(tokens)
+        last = [use for use in uses if use[1] == len(tokens)] or uses
+        return self._replace_use(text, tokens, last[0]) if len(last) == 1 else None
+
+    def _replace_use(self, text: str, tokens: Sequence[_PlacedWord], use: tuple[int, int]) -> str | None:
+        """Return a text with the new value in place of the words between two indices; None in doubt."""
         words = {token.word for token in tokens}
         said = set(self.new.words) - set(self.old.words if self.old else ())
-        if len(uses) != 1 or self.rest - words or said & words:
+        if self.rest - words or said & words:
             return None
-        begin, end = uses[0]
+        begin, end = use
         used = _Value(_read_lead(tokens, begin, self.forms), tokens[begin:end])
         replacement = self._write_value(used)
         following = tokens[end] if end < len(tokens) and tokens[end].start == used.core[-1].end + 1 else None
@@ -156,19 +172,45 @@ class ValueCorrection(NamedTuple):
         return own == subject or (is_thing and is_about_user(self.text))
 
     def _find_uses(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
+        """Return the first index and the end of each use of the wrong value, or of a value of its kind."""
         if self.old is None:
-            return [
-                (begin, end)
-                for begin, end, kinds in _find_runs(tokens, self.forms)
-                if _are_alike(kinds, self.kinds)
-            ]
-        wanted = [self.forms.fold_form(word) for word in self.old.words]
-        size = len(wanted)
+            return list(self._find_uses_of_kind(tokens))
+        size = len(self.old.core)
         return [
             (begin, begin + size)
             for begin in range(len(tokens) - size + 1)
-            if [self.forms.fold_form(token.word) for token in tokens[begin : begin + size]] == wanted
+            if self._is_old_value(tokens, begin, begin + size)
         ]
+
+    def _find_uses_of_kind(self, tokens: Sequence[_PlacedWord]) -> Iterator[tuple[int, int]]:
+        for begin, end, kinds in _find_runs(tokens, self.forms):
+            if _are_alike(kinds, self.kinds):
+                if self.forms.no_values.isdisjoint(token.word for token in tokens[begin:end]):
+                    yield begin, end
+            elif len(self.kinds) == 1 and kinds != ("name",):
+                # "I meant July" replaces a part of "5 June".
+                parts = enumerate(kinds, begin)
+                yield from ((place, place + 1) for place, kind in parts if _are_alike((kind,), self.kinds))
+
+    def _find_last_words(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
+        """Return the place of the words after the last preposition or article, unless they are a name."""
+        begin = len(tokens)
+        while begin > 0 and tokens[begin - 1].word not in self.forms.lead:
+            begin -= 1
+        value = _Value((), tokens[begin:])
+        is_value = begin > 0 and _is_sound(value, self.forms) and _find_kinds(value, self.forms) == ("word",)
+        return [(begin, len(tokens))] if is_value else []
+
+    def _is_old_value(self, tokens: Sequence[_PlacedWord], begin: int, end: int) -> bool:
+        """Return whether words are the wrong value, perhaps in another grammatical case."""
+        if self.old is None:
+            return False
+        lead = [token.word for token in _read_lead(tokens, begin, self.forms)]
+        return all(
+            self.forms.fold_form(token.word) == self.forms.fold_form(old)
+            or (not self.old.lead and self.forms.find_cases(old, token.word, lead))
+            for token, old in zip(tokens[begin:end], self.old.words, strict=True)
+        )
 
     def _agree_noun(self, used: _Value, following: _PlacedWord | None) -> str | None:
         """Return the text in place of the word after a number: empty if the word stays, None in doubt.
@@ -191,6 +233,8 @@ class ValueCorrection(NamedTuple):
         if old_lead and had[-len(old_lead) :] != old_lead:
             return None
         core = self._write_core(used)
+        if core is None:
+            return None
         replaces_day = "day" in _find_kinds(used, self.forms)
         if new_lead:
             count = len(old_lead or new_lead)
@@ -211,20 +255,43 @@ class ValueCorrection(NamedTuple):
             return f"{other} {core}", 1
         return core, 0
 
-    def _write_core(self, used: _Value) -> str:
-        """Return the words of the new value, in the form of the wrong one if these are months or weekdays."""
+    def _write_core(self, used: _Value) -> str | None:
+        """Return the words of the new value, in the form of the wrong one; None in doubt."""
         text = self.text[self.new.core[0].start : self.new.core[-1].end]
         if len(used.core) == len(self.new.core) and not self.new.lead:
-            shown = zip(used.core, self.new.core, strict=True)
-            text = " ".join(
-                self.forms.inflect(new.word, old.word) or self.text[new.start : new.end] for old, new in shown
-            )
+            shown = [self._inflect_word(used, place) for place in range(len(used.core))]
+            text = " ".join(filter(None, shown))
+            if None in shown:
+                return None
+        elif self.old and not self.new.lead and not self._is_used_as_said(used):
+            return None
         if set(self.kinds) & _TIMES and self.forms.has_capital_times:
             return text[:1].upper() + text[1:] if "day" not in self.kinds else text[:1].lower() + text[1:]
         if not used.core[0].is_capital or used.core[0].start == 0:
             is_name = self.old is None or self.old.core[0].is_capital
             return text if is_name else text[:1].lower() + text[1:]
         return text[:1].upper() + text[1:]
+
+    def _is_used_as_said(self, used: _Value) -> bool:
+        """Return whether a use of the wrong value has the form that the value has in this correction."""
+        fold = self.forms.fold_form
+        return self.old is None or list(map(fold, used.words)) == list(map(fold, self.old.words))
+
+    def _inflect_word(self, used: _Value, place: int) -> str | None:
+        """Return a word of the new value in the form of the word that it replaces; None in doubt."""
+        new, word = self.new.core[place], used.words[place]
+        shown = self.text[new.start : new.end]
+        if inflected := self.forms.inflect(new.word, word):
+            return inflected
+        if self.old is None or self.old.lead:
+            return shown
+        declined = self.forms.decline(
+            new.word, self.old.words[place], word, [each.word for each in used.lead]
+        )
+        if declined is None:
+            return shown if self._is_used_as_said(used) else None
+        stem = shown[:-2]  # of an ending, one letter or two differ
+        return f"{stem}{declined[len(stem) :]}"
 
 
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
@@ -248,7 +315,27 @@ def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
                 return found
     if not is_strong:
         return None
-    return _read_new_value(text, _read_tokens(text, begin, end), forms)
+    new_value = _read_new_value(text, _read_tokens(text, begin, end), forms)
+    is_clear = new_value is not None and new_value.is_bare and set(new_value.kinds) <= _TIMES | {"number"}
+    return new_value if is_clear else None
+
+
+def correct_own_values(text: str, *, is_cyrillic: bool) -> str:
+    """Return a sentence with its values corrected where it corrects itself: "in June, sorry, July"."""
+    if len(text) > LONGEST:
+        return text
+    forms = RUSSIAN if is_cyrillic else ENGLISH
+    begin = 0
+    while retraction := forms.retraction.search(straighten_quotes(text).translate(YO), begin):
+        begin = retraction.end()
+        joint = forms.joint.search(text, begin)
+        tokens = _read_tokens(text, begin, joint.start() if joint else None)
+        correction = _read_new_value(text, tokens, forms)
+        corrected = correction.apply_to_beginning(text[: retraction.start()]) if correction else None
+        if corrected is not None:
+            begin = len(corrected)
+            text = corrected + text[tokens[-1].end :].removeprefix(")" if "(" in retraction[0] else "")
+    return text
 
 
 def _read_correction(
@@ -278,16 +365,24 @@ def _read_correction(
 def _read_new_value(
     text: str, tokens: Sequence[_PlacedWord], forms: CorrectionForms
 ) -> ValueCorrection | None:
-    """Return a correction without a wrong value: a time or a number alone."""
-    while tokens and tokens[0].word in forms.fillers and tokens[0].word not in forms.lead:
+    """Return a correction without a wrong value; None if the words are no value.
+
+    A value that is no time, number or name has a preposition or an article: "to nuts, sorry, to milk".
+    """
+    while tokens and tokens[0].word in forms.fillers - forms.lead:
         tokens = tokens[1:]
-    new = _read_value(tokens, forms)
+    new, rest = _read_value(tokens, forms), frozenset[str]()
     if new is None:
         return None
     kinds = _find_kinds(new, forms)
-    if not set(kinds) <= _TIMES | {"number"}:
-        return None
-    return ValueCorrection(text, None, new, kinds, frozenset(), is_marked=True, forms=forms)
+    if kinds == ("word",) and not new.lead:
+        runs = list(_find_runs(tokens, forms))
+        if len(runs) != 1:
+            return None
+        begin, end, kinds = runs[0]
+        new = _Value((), tokens[begin:end])
+        rest = frozenset(token.word for token in (*tokens[:begin], *tokens[end:]))
+    return ValueCorrection(text, None, new, kinds, rest, is_marked=True, forms=forms)
 
 
 def _find_new_value(

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.corrections import ValueCorrection, find_correction
+from mnemon_infra.models.language.offline.corrections import (
+    ValueCorrection,
+    correct_own_values,
+    find_correction,
+)
 from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
 from mnemon_infra.models.language.offline.statements import UserStatement, match_sentence
 from mnemon_infra.models.language.port import PromptMessage
@@ -53,9 +57,11 @@ def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
             said.correction = find_correction(sentence.text, is_cyrillic=sentence.is_cyrillic)
             said.is_applied = _correct_earlier_sentence(said, spoken, messages)
             if not said.is_applied:
+                corrected = correct_own_values(sentence.text, is_cyrillic=sentence.is_cyrillic)
+                said.sentence = sentence._replace(text=corrected)
                 said.statements = [
                     SourcedStatement(statement, (number,))
-                    for statement in match_sentence(sentence, message.at)
+                    for statement in match_sentence(said.sentence, message.at)
                 ]
             spoken.append(said)
     return [said for said in spoken if not said.is_applied]

@@ -164,6 +164,51 @@ async def test_unclear_statement_gives_no_fact(text: str) -> None:
     assert await texts(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("My exam is in June, sorry, July", "My exam is in July (2027-07)"),
+        ("my exam is in june sorry july", "my exam is in July (2027-07)"),
+        ("My exam is in June... oops, I mean July.", "My exam is in July (2027-07)"),
+        ("My exam is in June (sorry, July)", "My exam is in July (2027-07)"),
+        ("My exam is on June 5, sorry, 6", "My exam is on June 6 (2027-06-06)"),
+        ("I have an exam on Monday, no wait, on Tuesday", "I have an exam on Tuesday (2026-11-24)"),
+        ("I live in Leeds, I mean York", "I live in York"),
+        ("My sister Kate lives in Leeds, sorry, York", "My sister Kate lives in York"),
+        ("I have two cats, sorry, three cats, and a dog", "I have three cats, and a dog"),
+        ("I work as a nurse, I mean a doctor", "I work as a doctor"),
+        ("I'm 34, no, 35", "User: I'm 35"),
+        ("Экзамен в июне, ой, в июле", "Экзамен в июле (2027-07)"),
+        ("У меня экзамен в июне, точнее в июле", "У меня экзамен в июле (2027-07)"),
+        ("у меня экзамен в пятницу ой в субботу", "у меня экзамен в субботу (2026-11-21)"),
+        ("Мой день рождения 5 мая, ой, 6", "Мой день рождения 6 мая"),
+        ("Живу в Казани, то есть в Самаре", "Живу в Самаре"),
+        ("У меня две кошки, нет, три", "У меня три кошки"),
+        ("Мне 34 года, извини, 35", "Пользователь: Мне 35 лет"),
+    ],
+)
+async def test_value_that_a_sentence_takes_back_is_replaced(text: str, fact: str) -> None:
+    assert await texts(text) == [fact]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have a son, sorry for the long message",
+        "I live in Leeds, sorry, what did you say",
+        "I speak English, no French",
+        "I love jazz music, I mean, seriously",
+        "I don't live in Leeds any more, no, York",
+        "I have two cats, no, dogs",
+        "У меня есть сын, извини за длинное сообщение",
+        "Живу в Казани, точнее, в пригороде",
+        "Я больше не живу в Казани, нет, в Самаре",
+    ],
+)
+async def test_words_that_take_nothing_back_stay(text: str) -> None:
+    assert await texts(text) == [text]
+
+
 async def test_facts_come_only_from_user_messages() -> None:
     said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
     assert await found(said) == []
@@ -388,6 +433,8 @@ async def test_long_message_takes_no_quadratic_time() -> None:
         "1 " * 50_000,
         "July, not June. " * 5_000,
         "Our trip is in July, not June. " * 5_000,
+        "My exam is in June, sorry, July, " * 5_000,
+        "I live in Leeds sorry York. " * 5_000,
         "I live in Leeds, and " * 5_000,
         "not a but " * 5_000,
     ]
