@@ -169,7 +169,7 @@ def _read_clause(part: str, before: _Clause | None, at: datetime, language: Lang
     subject = _find_shared_subject(text, before, forms) if before else None
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
     statement = _match_clause(shown, at, language)
-    if before is None and forms.introduction.pattern.match(straighten_quotes(shown)):
+    if before is None and statement is None and forms.introduction.pattern.match(straighten_quotes(shown)):
         statement = _build_statement(shown, at.date(), language, forms.introduction, [])
     return _Clause(shown, statement) if statement else None
 

@@ -17,6 +17,7 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.offline.model import build_offline_model
+from mnemon_infra.models.language.offline.statements import find_statements
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
@@ -207,6 +208,29 @@ async def test_value_that_a_sentence_takes_back_is_replaced(text: str, fact: str
 )
 async def test_words_that_take_nothing_back_stay(text: str) -> None:
     assert await texts(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("I'm Anna, I'm 31", ["introduced", "age"]),
+        ("I'm Pregnant, due in May", ["health"]),
+        ("I'm Pregnant, I live in Leeds", ["health", "home"]),
+        ("I'm Vegan, I live in Leeds", ["health", "home"]),
+        ("I'm Single, I'm 31", ["status", "age"]),
+        ("I'm Tired, I'm 31", ["age"]),
+        ("I'm German, I live in Leeds", ["home"]),
+        ("I'm Homeless, I'm 31", ["age"]),
+        ("Я Дима, мне 34", ["introduced", "age"]),
+        ("Я Беременна, мне 30", ["health", "age"]),
+        ("Я Русская, мне 30", ["age"]),
+        ("Я Устала, мне 30", ["age"]),
+        ("Я Готов, мне 30", ["age"]),
+    ],
+)
+def test_capitalised_word_is_a_name_only_if_it_may_be_one(text: str, rules: list[str]) -> None:
+    (message,) = spoken(text)
+    assert [statement.rule.name for statement in find_statements(message)] == rules
 
 
 async def test_facts_come_only_from_user_messages() -> None:
