@@ -18,8 +18,8 @@ from mnemon_infra.models.language.offline.statements import UserStatement
 from mnemon_infra.models.language.port import PromptFact
 
 _NOT_OF_THE_USER: Final = compile_forms(
-    rf"""{ENGLISH.words["KIN"]}\b(?! (?:is|was) born)|
-    (?:{"|".join(RUSSIAN.words[name] for name in ("HE_OR_SHE", "OF_KIN", "THEY"))})(?!\w)"""
+    rf"""{ENGLISH.words["KIN"]}(?:s (?:birthday|b-?day))?\b(?! (?:is|was) born)|
+    (?:{"|".join(RUSSIAN.words[name] for name in ("HE_OR_SHE", "OF_KIN", "OF_WHOM", "THEY"))})(?!\w)"""
 )
 _DENIAL: Final = compile_forms(
     r"""(?:not|no|never|no longer|any ?more|stopped|quit|gave up|given up|left|lost)\b|

@@ -16,6 +16,7 @@ from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models import tokens
+from mnemon_infra.models.language.offline.changes import is_about_user
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.offline.statements import find_statements
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
@@ -231,6 +232,44 @@ async def test_words_that_take_nothing_back_stay(text: str) -> None:
 def test_capitalised_word_is_a_name_only_if_it_may_be_one(text: str, rules: list[str]) -> None:
     (message,) = spoken(text)
     assert [statement.rule.name for statement in find_statements(message)] == rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my mum's birthday is on May 3",
+        "My mum's birthday is the 3rd of May",
+        "sister's bday: June 5",
+        "moms birthday is in june",
+        "My wife Kate's birthday is June 5",
+        "our son's b-day - June 5",
+        "у мамы день рождения 3 мая",
+        "у сестры др 5 июня",
+        "У моей жены день рождения в мае",
+        "у подруги днюха 5 июня",
+        "день рождения мамы 3 мая",
+        "ДР мужа — 5 июня",
+    ],
+)
+async def test_birthday_of_a_relative_is_kept(text: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["memory_type"], only["tier"]) == (text, "user_fact", "profile")
+    assert not is_about_user(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My mum's birthday is coming up",
+        "my sister's birthday is a big deal",
+        "Kate's sister's birthday is June 5",
+        "у мамы скоро день рождения",
+        "у мамы др в ресторане",
+        "у мамы Пети день рождения 3 мая",
+    ],
+)
+async def test_birthday_without_a_day_or_of_others_is_left_out(text: str) -> None:
+    assert await texts(text) == []
 
 
 async def test_facts_come_only_from_user_messages() -> None:
