@@ -272,6 +272,23 @@ async def test_birthday_without_a_day_or_of_others_is_left_out(text: str) -> Non
     assert await texts(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I signed up for the Bristol 10k in May", "I signed up for the Bristol 10k in May"),
+        ("We booked a hotel on Friday", "We booked a hotel on Friday"),
+        ("I bought two tickets to Rome in May", "I bought two tickets to Rome in May"),
+        ("I signed up for a class yesterday", "I signed up for a class yesterday (2026-11-20)"),
+        ("Записалась на марафон в мае", "Записалась на марафон в мае"),
+        ("Мы купили билеты в Сочи на май", "Мы купили билеты в Сочи на май"),
+        ("Вчера записался в бассейн", "Вчера (2026-11-20) записался в бассейн"),
+    ],
+)
+async def test_booking_gets_no_date_that_may_be_of_the_booked(text: str, fact: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["memory_type"]) == (fact, "event")
+
+
 async def test_facts_come_only_from_user_messages() -> None:
     said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
     assert await found(said) == []
