@@ -289,6 +289,41 @@ async def test_booking_gets_no_date_that_may_be_of_the_booked(text: str, fact: s
     assert (only["text"], only["memory_type"]) == (fact, "event")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My bf works at Google",
+        "my nan lives in York",
+        "My niece is deaf",
+        "my dad's a plumber",
+        "My grandad's 84",
+        "my sister in law is pregnant",
+        "My boyfriend and I broke up",
+        "We split up last week (2026-11-09/2026-11-15)",
+        "У нас с женой двое детей",
+        "Мы с мужем расстались",
+        "Рассталась с парнем",
+    ],
+)
+async def test_more_words_for_relatives_and_partners_are_known(text: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["memory_type"]) == (text, "user_fact")
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I start my new job on Monday", "I start my new job on Monday (2026-11-23)"),
+        ("my bf is visiting on Friday", "my bf is visiting on Friday (2026-11-27)"),
+        ("тёща приезжает в пятницу", "тёща приезжает в пятницу (2026-11-27)"),
+        ("Моя сестра прилетает завтра", "Моя сестра прилетает завтра (2026-11-22)"),
+    ],
+)
+async def test_plan_in_the_present_tense_is_dated(text: str, fact: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["tier"]) == (fact, "working")
+
+
 async def test_facts_come_only_from_user_messages() -> None:
     said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
     assert await found(said) == []
