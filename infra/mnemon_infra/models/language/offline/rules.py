@@ -69,6 +69,7 @@ class LanguageRules(NamedTuple):
         joint: words and punctuation marks after which a clause may begin within a sentence.
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
+        closing: a word without content at the end of a sentence.
         user: the language's word for a user.
         clauses: forms that decide whether a sentence is split into clauses.
     """
@@ -79,6 +80,7 @@ class LanguageRules(NamedTuple):
     joint: re.Pattern[str]
     hedge: re.Pattern[str]
     request: re.Pattern[str]
+    closing: re.Pattern[str]
     user: str
     words: Mapping[str, str]
     clauses: ClauseForms
@@ -90,7 +92,8 @@ class LanguageRules(NamedTuple):
         words: dict[str, str] = {}
 
         def insert_words(lines: str) -> str:
-            return _WORD.sub(lambda match: words[match[1]], join_lines(lines))
+            contracted = _CONTRACTION.sub(_allow_without_apostrophe, join_lines(lines))
+            return _WORD.sub(lambda match: words[match[1]], contracted)
 
         for name, lines in source["words"].items():
             words[name] = insert_words(lines)
@@ -111,6 +114,7 @@ class LanguageRules(NamedTuple):
             joint=re.compile(join_lines(source["joint"]), re.IGNORECASE),
             hedge=compile_forms(source["hedge"]),
             request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
+            closing=re.compile(rf" ?{join_alternatives(source['closing'])}[.!…,)]*$", re.IGNORECASE),
             user=source["user"],
             words=words,
             clauses=ClauseForms(
@@ -133,6 +137,14 @@ def load_forms(language: str) -> Mapping[str, Any]:
 
 _WORD: Final = re.compile(r"\{([A-Z_]+)\}")
 """Name in braces, which stands for an entry of `words` in a pattern; `{2}` remains a quantifier."""
+
+_CONTRACTION: Final = re.compile(r"I'm\b|(?<=[a-z]n)'t\b|'ve\b")
+"""Contraction that people often write without the apostrophe; "we're" or "I'll" would be other words."""
+
+
+def _allow_without_apostrophe(contraction: re.Match[str]) -> str:
+    without = contraction[0].replace("'", "").lower()  # "I'm" and "im" have no first letter to share
+    return f"(?:{contraction[0]}|{without})"
 
 
 def join_lines(lines: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 import sentencex
@@ -11,7 +12,10 @@ _QUOTED: Final = re.compile(r"^\s*>.*$", re.MULTILINE)
 _BREAK: Final = re.compile(
     # Emoji and the brackets that Russians smile with end sentences in a chat.
     "[\n\r]+|[\u2600-\u27bf\U0001f000-\U0001faff\u200d\ufe0f]+|(?<=[\\w.!?…])\\s*\\){2,}|\\s[:;=][-']?[)(DPp/]+(?=\\s|$)"
+    "|(?<=[!?][!?])\\s+"
 )
+_LONE_BRACKET: Final = re.compile(r"(?<=[^\W\d_]{2})[()]+(?=\s|$)")
+"""Bracket that smiles or is sad, in a line without a bracket of the other kind."""
 _LIST_MARK: Final = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)])\s+")
 _CYRILLIC: Final = re.compile("[А-Яа-яЁё]")
 _LATIN: Final = re.compile("[A-Za-z]")
@@ -50,10 +54,14 @@ def is_cyrillic(text: str) -> bool:
 def split_sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a text in order, without fenced code and lines quoted by `>`."""
     prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
-    for line in _BREAK.split(prose):
-        line = _LIST_MARK.sub("", " ".join(line.split()))
+    for part in chain.from_iterable(map(_split_at_smiles, _BREAK.split(prose))):
+        line = _LIST_MARK.sub("", " ".join(part.split()))
         if line:
             cyrillic = is_cyrillic(line)
-            for part in sentencex.segment("ru" if cyrillic else "en", line):
-                if sentence := part.strip():
+            for segment in sentencex.segment("ru" if cyrillic else "en", line):
+                if sentence := segment.strip():
                     yield Sentence(sentence, is_cyrillic(sentence))
+
+
+def _split_at_smiles(line: str) -> list[str]:
+    return [line] if ("(" in line) == (")" in line) else _LONE_BRACKET.split(line)

@@ -192,13 +192,15 @@ def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserState
 
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:
-    """Remove filler words at the beginning of a sentence, and a request or question at its end."""
+    """Remove filler words at both ends of a sentence, and a request or question at its end."""
     plain = straighten_quotes(text)
     begin, end = 0, len(text)
     while opening := language.opening.match(plain, begin):
         begin = opening.end()
     if request := language.request.search(plain, begin):
         end = request.start()
+    while closing := language.closing.match(plain, max(begin, plain.rfind(" ", begin, end)), end):
+        end = closing.start()
     kept = text[begin:end].strip(_ENDING)
     return kept[:1].upper() + kept[1:] if begin else kept
 

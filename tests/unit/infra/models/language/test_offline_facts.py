@@ -139,6 +139,9 @@ async def test_statements_about_oneself_are_kept_in_their_words(text: str, fact:
         "I'm afraid of failing",
         "My car is a mess",
         "Remember my wife's name?",
+        "I dont know what to do anymore",
+        "I don't text him, and we don't meet anymore",
+        "I'm not sure I like it anymore",
         "Мне нравится эта идея",
         "Боюсь опоздать",
         "Боюсь, что не успею",
@@ -270,6 +273,47 @@ async def test_birthday_of_a_relative_is_kept(text: str) -> None:
 )
 async def test_birthday_without_a_day_or_of_others_is_left_out(text: str) -> None:
     assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("i dont eat meat tbh", "i dont eat meat"),
+        ("ive got two cats haha", "ive got two cats"),
+        ("im allergic to nuts btw, lol", "im allergic to nuts"),
+        ("i cant eat dairy btw", "i cant eat dairy"),
+        ("ngl I hate running", "I hate running"),
+        ("turns out I'm allergic to nuts", "I'm allergic to nuts"),
+        ("PS: I have two cats xx", "I have two cats"),
+        ("блин, у меня аллергия на орехи ахаха", "У меня аллергия на орехи"),
+        ("Ну всё, завтра лечу в Рим)", "Завтра (2026-11-22) лечу в Рим"),
+        ("У меня две кошки, если что", "У меня две кошки"),
+        ("слушай, я работаю врачом кстати", "Я работаю врачом"),
+    ],
+)
+async def test_filler_of_chats_is_no_part_of_a_fact(text: str, fact: str) -> None:
+    assert await texts(text) == [fact]
+
+
+async def test_name_like_a_filler_stays() -> None:
+    assert await texts("I own a Tesla Model X", "I love my brother Ty") == [
+        "I own a Tesla Model X",
+        "I love my brother Ty",
+    ]
+
+
+async def test_repeated_marks_end_a_sentence() -> None:
+    assert await texts("i live in Leeds!! my cat is called Tom") == [
+        "i live in Leeds",
+        "my cat is called Tom",
+    ]
+    assert await texts("Living in Leeds?? i have a dog named Rex") == ["i have a dog named Rex"]
+
+
+async def test_bracket_that_smiles_ends_a_sentence() -> None:
+    assert await texts("У меня две кошки) работаю врачом))") == ["У меня две кошки", "работаю врачом"]
+    assert await texts("У меня две кошки( не ем мясо") == ["У меня две кошки", "Пользователь: не ем мясо"]
+    assert await texts("Люблю чай (зелёный) и кофе") == ["Люблю чай (зелёный) и кофе"]
 
 
 @pytest.mark.parametrize(
