@@ -326,7 +326,7 @@ def correct_own_values(text: str, *, is_cyrillic: bool) -> str:
         return text
     forms = RUSSIAN if is_cyrillic else ENGLISH
     begin = 0
-    while retraction := forms.retraction.search(straighten_quotes(text).translate(YO), begin):
+    while retraction := forms.retraction.search(straighten_quotes(text), begin):
         begin = retraction.end()
         joint = forms.joint.search(text, begin)
         tokens = _read_tokens(text, begin, joint.start() if joint else None)

@@ -60,6 +60,13 @@ class ClauseForms(NamedTuple):
     introduction: Rule
 
 
+class OtherPerson(NamedTuple):
+    """Forms of one gender: nouns for persons other than the author, and verbs in the past tense."""
+
+    noun: re.Pattern[str]
+    past: re.Pattern[str]
+
+
 class LanguageRules(NamedTuple):
     """The rules of a language.
 
@@ -70,6 +77,10 @@ class LanguageRules(NamedTuple):
         hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
+        task: a request after which a message has a text to work on, or the words of a role.
+        joke: words at the end of a joke, or in the sentence after it, that say that it is one.
+        subject: pronouns of the author as a subject.
+        others: forms of other persons; none if verbs always have a subject.
         user: the language's word for a user.
         clauses: forms that decide whether a sentence is split into clauses.
     """
@@ -81,6 +92,10 @@ class LanguageRules(NamedTuple):
     hedge: re.Pattern[str]
     request: re.Pattern[str]
     closing: re.Pattern[str]
+    task: re.Pattern[str]
+    joke: re.Pattern[str]
+    subject: re.Pattern[str]
+    others: tuple[OtherPerson, ...]
     user: str
     words: Mapping[str, str]
     clauses: ClauseForms
@@ -115,6 +130,16 @@ class LanguageRules(NamedTuple):
             hedge=compile_forms(source["hedge"]),
             request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
             closing=re.compile(rf" ?{join_alternatives(source['closing'])}[.!…,)]*$", re.IGNORECASE),
+            task=re.compile(insert_words(source["task"]), re.IGNORECASE),
+            joke=re.compile(
+                rf"(?<![\w'/-])(?<!not )(?<!не ){join_alternatives(source['joke'])}(?!\w)[\s.!…)]*",
+                re.IGNORECASE,
+            ),
+            subject=compile_forms(source["subject"]),
+            others=tuple(
+                OtherPerson(**{name: compile_forms(forms) for name, forms in other.items()})
+                for other in source.get("others", ())
+            ),
             user=source["user"],
             words=words,
             clauses=ClauseForms(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from mnemon_infra.models.language.offline.authorship import list_sentences, takes_back
 from mnemon_infra.models.language.offline.corrections import (
     ValueCorrection,
     correct_own_values,
@@ -52,19 +53,38 @@ def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
     for number, message in enumerate(messages, 1):
         if message.role != "user":
             continue
-        for sentence in split_sentences(message.text):
+        for sentence, is_own in list_sentences(message.text):
+            if takes_back(sentence):
+                _take_back(message, spoken)
             said = SpokenSentence(sentence, number, message)
-            said.correction = find_correction(sentence.text, is_cyrillic=sentence.is_cyrillic)
-            said.is_applied = _correct_earlier_sentence(said, spoken, messages)
-            if not said.is_applied:
-                corrected = correct_own_values(sentence.text, is_cyrillic=sentence.is_cyrillic)
-                said.sentence = sentence._replace(text=corrected)
-                said.statements = [
-                    SourcedStatement(statement, (number,))
-                    for statement in match_sentence(said.sentence, message.at)
-                ]
+            if is_own:
+                said.correction = find_correction(sentence.text, is_cyrillic=sentence.is_cyrillic)
+                said.is_applied = _correct_earlier_sentence(said, spoken, messages)
+                if not said.is_applied:
+                    _find_own_statements(said)
             spoken.append(said)
     return [said for said in spoken if not said.is_applied]
+
+
+def _find_own_statements(said: SpokenSentence) -> None:
+    """Find the statements of a sentence, after its values are corrected where it corrects itself."""
+    sentence, at = said.sentence, said.message.at
+    statements = match_sentence(sentence, at)
+    text = (
+        correct_own_values(sentence.text, is_cyrillic=sentence.is_cyrillic) if statements else sentence.text
+    )
+    if text != sentence.text:
+        said.sentence = sentence._replace(text=text)
+        statements = match_sentence(said.sentence, at)
+    said.statements = [SourcedStatement(statement, (said.number,)) for statement in statements]
+
+
+def _take_back(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> None:
+    """Remove the statements of the last sentence of the author of a message."""
+    for said in reversed(spoken):
+        if said.message.name == message.name:
+            said.statements = []
+            return
 
 
 def _correct_earlier_sentence(

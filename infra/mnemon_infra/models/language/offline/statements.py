@@ -5,9 +5,16 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
+from mnemon_infra.models.language.offline.authorship import (
+    find_other,
+    is_joke,
+    is_labelled,
+    is_of_another,
+    list_sentences,
+)
 from mnemon_infra.models.language.offline.dates import DateSpan, find_dates, remove_dates, write_dates
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, ClauseForms, LanguageRules, Rule
-from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences, straighten_quotes
+from mnemon_infra.models.language.offline.sentences import Sentence, straighten_quotes
 from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
@@ -50,7 +57,8 @@ def find_statements(message: PromptMessage) -> list[UserStatement]:
     """Return a message's statements about its author."""
     return [
         statement
-        for sentence in split_sentences(message.text)
+        for sentence, is_own in list_sentences(message.text)
+        if is_own
         for statement in match_sentence(sentence, message.at)
     ]
 
@@ -65,7 +73,7 @@ def match_sentence(sentence: Sentence, at: datetime) -> list[UserStatement]:
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     text = _trim_sentence(sentence.text, language)
     whole = _match_rules(text, at, language)
-    if whole is None:
+    if whole is None or is_joke(sentence.text, language):
         return []
     return _split_statement(text, at, language) or [whole]
 
@@ -85,7 +93,7 @@ def _match_rules(
         if rule.needs and not any(_is_in_direction(span, day, rule.needs) for span in named):
             continue
         if begins[0] == 0 or (
-            not from_start and any(_begins_a_clause(plain[:begin], named, language) for begin in begins)
+            not from_start and any(_begins_a_clause(plain, begin, named, language) for begin in begins)
         ):
             return _build_statement(text, day, language, rule, named)
     return None
@@ -205,10 +213,15 @@ def _trim_sentence(text: str, language: LanguageRules) -> str:
     return kept[:1].upper() + kept[1:] if begin else kept
 
 
-def _begins_a_clause(before: str, named: list[DateSpan], language: LanguageRules) -> bool:
+def _begins_a_clause(text: str, begin: int, named: list[DateSpan], language: LanguageRules) -> bool:
+    """Return whether a clause about the author begins at an offset of a text."""
+    before = text[:begin]
     if not before.strip():
         return True
-    if before.count('"') % 2 or language.hedge.search(before):
+    if before.count('"') % 2 or language.hedge.search(before) or is_labelled(before):
+        return False
+    other = find_other(before, language)
+    if other and is_of_another(text[begin:], other, language):
         return False
     return language.joint.search(before) is not None or any(
         span.end == len(before.rstrip()) for span in named

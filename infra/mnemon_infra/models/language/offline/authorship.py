@@ -1,0 +1,57 @@
+"""Authorship of sentences: whether the author of a message says a sentence of themselves, and in earnest.
+
+A text to translate, the words of a role, and a joke say nothing about the author. Neither do Russian verbs in
+the past tense that lack a pronoun, if the subject may be a person whom the text has named.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, OtherPerson
+from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences, straighten_quotes
+
+_LABEL: Final = re.compile(r"(?:[^\W\d_][\w'-]*|[A-ZА-ЯЁ][\w'-]* [A-ZА-ЯЁ][\w'-]*):\s*")
+"""Name of a speaker or of a text before words that are not the author's: "Sam: ", "lyrics: "."""
+
+
+def list_sentences(text: str) -> Iterator[tuple[Sentence, bool]]:
+    """Yield the sentences of a message, each with whether it may tell something about the author."""
+    has_task = False
+    other: OtherPerson | None = None
+    for sentence in split_sentences(text):
+        language = RUSSIAN if sentence.is_cyrillic else ENGLISH
+        plain = straighten_quotes(sentence.text)
+        has_task = has_task or language.task.match(plain) is not None
+        yield sentence, not (has_task or (other and is_of_another(plain, other, language)))
+        if other and language.subject.search(plain):
+            other = None
+        other = find_other(plain, language) or other
+
+
+def is_joke(text: str, language: LanguageRules) -> bool:
+    """Return whether a sentence ends with words that say that it is a joke."""
+    return any(match.end() == len(text) for match in language.joke.finditer(text))
+
+
+def takes_back(sentence: Sentence) -> bool:
+    """Return whether a sentence says that the one before it is a joke."""
+    language = RUSSIAN if sentence.is_cyrillic else ENGLISH
+    return language.joke.match(sentence.text) is not None
+
+
+def is_labelled(before: str) -> bool:
+    """Return whether the words before a clause name another speaker: "Sam: I live in Leeds"."""
+    return _LABEL.fullmatch(before) is not None
+
+
+def find_other(text: str, language: LanguageRules) -> OtherPerson | None:
+    """Return the gender of the person who is the subject of a text; None if it is the author, or unclear."""
+    found = next((other for other in language.others if other.noun.search(text)), None)
+    return found if found and not language.subject.search(text) else None
+
+
+def is_of_another(clause: str, other: OtherPerson, language: LanguageRules) -> bool:
+    """Return whether a clause without a subject may be about a person whom the text before it names."""
+    past = other.past.search(clause)
+    return past is not None and not language.subject.search(clause, 0, past.end())

@@ -1,0 +1,147 @@
+"""Sentences that say nothing about their author: texts to translate, roles, jokes, and words about others."""
+
+import json
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from mnemon_consumers.extract.prompt import build_request
+from mnemon_contracts.settings.language_models import Extraction
+from mnemon_infra.models.language.offline.authorship import list_sentences
+from mnemon_infra.models.language.offline.model import build_offline_model
+from mnemon_infra.models.language.port import PromptMessage
+
+SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
+
+
+async def found(*said: str) -> list[str]:
+    messages = [PromptMessage(number, "user", text, SATURDAY) for number, text in enumerate(said, 1)]
+    answer = await build_offline_model().complete(build_request(messages, (), Extraction()))
+    return [fact["text"] for fact in json.loads(answer.text)["facts"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Translate this into German: I live in London. I have two cats.",
+        "Could you proofread my email?\nI live in London.\nI have two cats.",
+        "Please rewrite the following.\n\nI'm allergic to nuts.",
+        "Write an email to my landlord:\nI live in flat 3. I have two cats.",
+        "Pretend you're a pirate. I'm a sailor. I live in a ship.",
+        "Let's roleplay! I work as a detective. I have two cats.",
+        "You are a chef. I'm allergic to nuts.",
+        "Переведи на английский: меня зовут Алексей. Я работаю на заводе.",
+        "Исправь ошибки в тексте\nЯ живу в Туле.\nУ меня две кошки.",
+        "Напиши письмо хозяину квартиры:\nЯ живу в Туле. У меня две кошки.",
+        "Давай поиграем: я детектив, живу в Лондоне. У меня две кошки.",
+        "Представь, что ты пират. Я живу на корабле.",
+        "Ты повар. У меня аллергия на орехи.",
+    ],
+)
+async def test_text_to_work_on_and_role_give_no_fact(text: str) -> None:
+    assert await found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I have two cats. Translate this: I live in London.", "I have two cats"),
+        ("You're a star! I passed my exam yesterday.", "I passed my exam yesterday (2026-11-20)"),
+        ("You're an artist! I passed my exam yesterday.", "I passed my exam yesterday (2026-11-20)"),
+        ("Write a poem for my wife. We have two kids.", "We have two kids"),
+        ("У меня две кошки. Переведи: я живу в Туле.", "У меня две кошки"),
+        ("Ты врач? Я работаю грузчиком", "Я работаю грузчиком"),
+        ("Ты лучший! У меня двое детей.", "У меня двое детей"),
+    ],
+)
+async def test_sentence_apart_from_a_task_is_of_the_author(text: str, fact: str) -> None:
+    assert await found(text) == [fact]
+
+
+async def test_text_to_work_on_corrects_nothing() -> None:
+    assert await found("Our trip is in June", "Translate this.\nJuly, not June") == [
+        "Our trip is in June (2027-06)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["I'm pregnant!! just kidding"],
+        ["I'm pregnant lol jk"],
+        ["I'm pregnant!", "Just kidding."],
+        ["Я врач, шучу"],
+        ["Я беременна!!! Шутка"],
+        ["У меня пятеро детей", "шучу)"],
+    ],
+)
+async def test_joke_that_is_taken_back_gives_no_fact(said: list[str]) -> None:
+    assert await found(*said) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I love stand-up, I'm not kidding", "I have two kids, no joke", "Обожаю шутки, у меня двое детей"],
+)
+async def test_words_about_jokes_take_nothing_back(text: str) -> None:
+    assert await found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sam: I live in Leeds",
+        "Sam Smith: I'm allergic to nuts",
+        "Sam wrote: I'm allergic to nuts",
+        "lyrics: I love rock and roll",
+        "Apparently, I have asthma",
+        "I think I have adhd",
+        "I probably have adhd",
+        "Подруга спрашивает: я живу в Омске",
+        "Петя: я живу в Москве",
+        "Петя написал: у меня аллергия на орехи",
+        "Кажется, у меня аллергия",
+        "Похоже, у меня диабет",
+        "Мне снилось, что я живу в Париже",
+    ],
+)
+async def test_words_of_others_and_doubts_give_no_fact(text: str) -> None:
+    assert await found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Брат звонил, он в Екб переехал. развёлся, бедолага",
+        "сестра рассказала про отпуск. вчера купила машину",
+        "мама звонила. всё хорошо. переехала в Тулу",
+        "муж задолбал, вчера купил третью удочку",
+        "подруга в шоке: вышла замуж и сразу развелась",
+        "мой брат придурок. бросил работу",
+    ],
+)
+async def test_past_form_after_another_person_gives_no_fact(text: str) -> None:
+    assert await found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Жена болеет. Вчера купил ей апельсины", "Вчера (2026-11-20) купил ей апельсины"),
+        ("Брат звонил. Я развёлся", "Пользователь: Я развёлся"),
+        ("Брат уехал, а я купил вчера машину", "Брат уехал, а я купил вчера (2026-11-20) машину"),
+        ("Вчера купил машину", "Вчера (2026-11-20) купил машину"),
+        ("Брат звонил. Вчера я купил машину", "Вчера (2026-11-20) я купил машину"),
+        ("Брат звонил. Живу в Туле", "Пользователь: Живу в Туле"),
+    ],
+)
+async def test_own_past_form_after_another_person_stays(text: str, fact: str) -> None:
+    assert fact in await found(text)
+
+
+def test_authorship_of_a_long_message_takes_no_quadratic_time() -> None:
+    begun = time.process_time()
+    for text in ("муж купил. " * 2_000, "Sam: " * 4_000, "jk " * 6_000, "a " * 10_000, "(" * 20_000):
+        list(list_sentences(text))
+    assert time.process_time() - begun < 10
