@@ -143,12 +143,12 @@ class ValueCorrection(NamedTuple):
 
     def _replace_use(self, text: str, tokens: Sequence[_PlacedWord], use: tuple[int, int]) -> str | None:
         """Return a text with the new value in place of the words between two indices; None in doubt."""
-        words = {token.word for token in tokens}
-        said = set(self.new.words) - set(self.old.words if self.old else ())
-        if self.rest - words or said & words:
-            return None
         begin, end = use
         used = _Value(_read_lead(tokens, begin, self.forms), tokens[begin:end])
+        words = {token.word for token in tokens}
+        said = set(self.new.words) - set(used.words) - set(self.old.words if self.old else ())
+        if self.rest - words or said & words:
+            return None
         replacement = self._write_value(used)
         following = tokens[end] if end < len(tokens) and tokens[end].start == used.core[-1].end + 1 else None
         after = self._agree_noun(used, following)
