@@ -37,7 +37,7 @@ _A_NEW_ONE: Final = compile_forms(
 )
 
 _WHO: Final = join_alternatives(
-    r"""(?:the )?user(?:'s)? (?:now |currently |has )?|I(?:'m|'ve)? (?:\w+ )?|we(?:'re|'ve)? (?:\w+ )?|
+    r"""(?:the )?user(?:'s)? (?:now |currently |has )?|I(?:'?m|'?ve)? (?:\w+ )?|we(?:'re|'?ve)? (?:\w+ )?|
     пользовател\w+ (?:\w+ )?|я (?:\w+ )?|мы (?:\w+ )?|сейчас |теперь |недавно |now |recently """
 )
 

@@ -472,6 +472,12 @@ async def test_part_of_a_split_sentence_replaces_the_known_value() -> None:
     assert told == {"User: I'm Anna": None, "User: I'm 31": "pf_002", "I live in York": "pf_001"}
 
 
+async def test_spelling_without_an_apostrophe_replaces_the_known_value() -> None:
+    reply = await answer(spoken("im 31"), [PromptFact("pf_001", "User: im 30")])
+    (only,) = json.loads(reply.text)["facts"]
+    assert (only["text"], only["supersedes"]) == ("User: im 31", "pf_001")
+
+
 @pytest.mark.parametrize(
     ("text", "fact", "ends_on"),
     [
