@@ -71,4 +71,5 @@ def find_query_person(query: str) -> Person | None:
 
 
 def _strip_possessives(text: str) -> str:
-    return text.replace("'s", "").replace("’s", "")
+    """Return a text without the endings of possessives; "the user's" becomes "the my"."""
+    return text.replace("’s", "'s").replace("user's", "my").replace("'s", "")
