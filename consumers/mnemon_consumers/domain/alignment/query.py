@@ -18,6 +18,7 @@ from mnemon_consumers.domain.alignment.query_words import (
     ContentWords,
     parse_words,
 )
+from mnemon_consumers.domain.alignment.question_phrase import is_only_answer
 from mnemon_consumers.domain.alignment.statement import TermKind
 
 LONGEST: Final = 500
@@ -88,10 +89,12 @@ def _find_named_fact(
     best, *others = sorted(fits, key=lambda each: -fits[each])
     if fits[best] < NEEDED or (others and fits[best] - fits[others[0]] < MARGIN):
         return None
-    if all(word.weight <= COMMON_WEIGHT for word in query.content):
-        return None
     # Of "Likes dark beer" and "Does not like dark beer", "dark beer" means either, "no beer" the second.
     if not query.denies and any(_may_mean(query, known[other], known[best]) for other in others):
+        return None
+    if is_only_answer(known[best], query):
+        return best
+    if all(word.weight <= COMMON_WEIGHT for word in query.content):
         return None
     if _says_something_else(known[best], query):
         return None

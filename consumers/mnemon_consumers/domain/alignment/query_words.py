@@ -27,7 +27,9 @@ from mnemon_consumers.domain.alignment.morphology import (
 COMMON_WEIGHT: Final = 0.5
 """Weight of a word that many facts have and that alone names no fact; any other word has weight 1."""
 
-_TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
+TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
+"""A word of a query or a fact."""
+
 _SHORTEST_PREFIX: Final = 5
 """Minimum number of letters of a form that, with an ending, is another word's form."""
 
@@ -40,9 +42,9 @@ _OWN_ENDINGS: Final = "aio"
 _FRAME: Final = """
 user forget delete remove erase drop please thing fact memory remember information everything something
 know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
-назвать называться
+назвать называться кто какой почему зачем сколько чей
 """
-"""Words that name no fact: words of a request to forget, and words that every fact has."""
+"""Words that name no fact: words of a request to forget, words that every fact has, and question words."""
 
 _COMMON: Final = """
 live work like love prefer want go get make use take play eat drink read watch study speak buy plan name
@@ -232,7 +234,7 @@ def parse_words(text: str) -> ContentWords:
     denies = False
     direction = ""
     is_introduced = False
-    tokens = _TOKEN.findall(restore_contractions(fold_characters(text)))
+    tokens = TOKEN.findall(restore_contractions(fold_characters(text)))
     for at, token in enumerate(tokens):
         word = token.casefold().removesuffix("'s")
         if word in _FROM or word in _TO:

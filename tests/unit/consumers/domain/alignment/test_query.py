@@ -287,3 +287,115 @@ def test_fact_with_exactly_the_words_of_a_query_fits_without_content_words() -> 
     assert (one.named, one.ranked) == ("ar_002", (("ar_002", 1.0),))
     two = choose_fact("user name is", [("ar_001", "User name is"), ("ar_002", "User name is.")])
     assert (two.named, [each.id for each in two.ranked]) == (None, ["ar_001", "ar_002"])
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("where I live", "I live in Ghent"),
+        ("where I live", "Lives in New York City."),
+        ("Where do I live?", "The user lives in Ghent, Belgium"),
+        ("where i live", "i live in ghent"),
+        ("forget where I live", "I currently live in Ghent"),
+        ("where I work", "Works at Google"),
+        ("where I want to live", "Wants to live in Ghent"),
+        ("what I drive", "I drive an old blue Volvo"),
+        ("what I'm allergic to", "I'm allergic to raw red onions"),
+        ("what I want to buy", "I want to buy a kayak"),
+        ("what I work as", "Works as a nurse"),
+        ("what I study", "Studies nursing"),
+        ("my job", "My job is modern paper sculpture"),
+        ("what my car is", "My car is an old blue Volvo"),
+        ("где я живу", "Я живу в Генте"),
+        ("где живу", "Живёт в Твери"),
+        ("где я живу", "Живёт в городе Тверь"),
+        ("где я живу", "Живёт в Старом Осколе"),
+        ("где я живу", "Живу в Генте, Бельгия"),
+        ("кем я работаю", "Работаю медсестрой"),
+        ("что я вожу", "Вожу старую синюю Волгу"),
+        ("моя машина", "Моя машина — старая синяя Волга"),
+    ],
+)
+def test_question_phrase_names_the_fact_that_says_only_its_answer(query: str, text: str) -> None:
+    assert choose_fact(query, [("a", text)]).named == "a"
+    assert choose_fact(query, [("b", "Keeps bees"), ("a", text), ("c", "Есть кот")]).named == "a"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("where I live", "I live in Ghent with my brother Tom"),
+        ("where I live", "I live in Ghent with Tom"),
+        ("where I live", "I live in Ghent alone"),
+        ("where I live", "i live in ghent alone"),
+        ("where I live", "i live in ghent studying law"),
+        ("where I live", "i live in ghent, love tea"),
+        ("where I live", "I live in Ghent and work at Google"),
+        ("where I live", "I live in Ghent, love tea"),
+        ("where I live", "I live in Ghent. Vegan"),
+        ("where I live", "I live in Ghent since 2019"),
+        ("where I live", "I live with Tom"),
+        ("where I live", "Anna lives in Ghent"),
+        ("where I live", "My mother lives in Ghent"),
+        ("where I live", "I lived in Ghent"),
+        ("where I live", "I want to live in Ghent"),
+        ("where I live", "I don't live in Ghent"),
+        ("where I lived", "I live in Ghent"),
+        ("where did I live", "I live in Ghent"),
+        ("where I want to live", "I live in Ghent"),
+        ("where Anna lives", "I live in Ghent"),
+        ("where he lives", "I live in Ghent"),
+        ("when I live", "I live in Ghent"),
+        ("how I live", "I live in Ghent"),
+        ("what I live", "I live in Ghent"),
+        ("I live", "I live in Ghent"),
+        ("live", "I live in Ghent"),
+        ("where I work", "I work on robots"),
+        ("where I work", "I work in the evenings"),
+        ("where I work", "Works as a nurse at Saint Mary's hospital"),
+        ("what I eat", "I eat meat on Fridays"),
+        ("what I eat", "I eat meat rarely"),
+        ("what I eat", "I eat meat every day"),
+        ("what I keep", "Keeps bees behind the house"),
+        ("what I wear", "Wears a watch instead of a bracelet"),
+        ("what I drink", "I drink to forget"),
+        ("what I love", "I love tea, coffee"),
+        ("what I love", "I love tea and coffee"),
+        ("what I love", "I love my brother"),
+        ("my old home", "My old home needs paint"),
+        ("где я живу", "Я живу в Генте с братом"),
+        ("где я живу", "Я живу в Генте постоянно"),
+        ("где я живу", "Живу в Генте один"),
+        ("где я живу", "Живу в Генте и работаю в Брюгге"),
+        ("где я живу", "Мама живёт в Генте"),
+        ("где я живу", "Анна живёт в Генте"),
+        ("где я живу", "Я жил в Генте"),
+        ("где я живу", "Я не живу в Генте"),
+        ("где живёт", "Я живу в Генте"),
+        ("где я работаю", "Работаю в ночную смену"),
+        ("где я играю", "Играю на виолончели"),
+        ("где я играю", "Играет в шахматы"),
+        ("где я взял", "Взял в библиотеке сборник Тэффи"),
+        ("кем я работаю", "Работаю в школе"),
+        ("что я пью", "Пью кофе по утрам"),
+        ("что я пью", "Пью кофе утром"),
+    ],
+)
+def test_question_phrase_names_no_fact_that_says_more_or_something_else(query: str, text: str) -> None:
+    assert choose_fact(query, [("a", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "one", "other"),
+    [
+        ("where I live", "I live in Ghent", "Lives in Bruges"),
+        ("where I live", "I live in Ghent", "My mother lives in Porto"),
+        ("what I drive", "I drive an old blue Volvo", "I drive to work"),
+        ("my job", "My job is teaching", "Hates the job"),
+        ("где я живу", "Я живу в Генте", "Живёт в Твери с соседями"),
+    ],
+)
+def test_question_phrase_with_its_words_in_two_facts_names_neither(query: str, one: str, other: str) -> None:
+    choice = choose_fact(query, [("a", one), ("b", other)])
+    assert choice.named is None
+    assert {each.id for each in choice.ranked} == {"a", "b"}
