@@ -1,6 +1,7 @@
 """Conversation with a model: publishes messages, answers with the context, and has commands for memory."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from mnemon_producers.errors import AskFailed, PublishFailed
 EXIT: Final = "/exit"
 SEARCH_SCOPES: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
 
+_FACT_ID: Final = re.compile(r"[A-Za-z]+_[0-9]+")
 _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
 
@@ -214,13 +216,25 @@ class ChatConversation:
         if not what:
             self._report_error("Add the fact: /forget pf_001, or /forget where I live")
             return
+        if self._candidates and what.isdecimal() and what not in self._candidates:
+            count = len(self._candidates)
+            numbers = {1: "1", 2: "1 or 2"}.get(count, f"1 to {count}")
+            self._report_error(f"The list has no fact {what}: choose {numbers}.")
+            return
         # Numbers of candidates are valid only in the next /forget.
         offered, self._candidates = self._candidates, {}
         fact_id = offered.get(what)
         if fact_id is None:
             facts = {fact.id for fact in (await self._memory.read_all(self._user)).facts}
-            fact_id = what if what in facts else None
-        reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
+            fact_id = what if what in facts or _FACT_ID.fullmatch(what) else None
+        try:
+            reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
+        except AskFailed as failed:
+            if failed.code != "not_found":
+                raise
+            problem = "No fact fits these words" if fact_id is None else f"There is no fact {fact_id}"
+            self._report_error(f"{problem}. List the facts: /facts")
+            return
         if reply.id is None:
             self._candidates = {str(number): each.id for number, each in enumerate(reply.candidates, 1)}
             self._screen.show_candidates(reply.candidates)
