@@ -4,7 +4,7 @@ import re
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -237,15 +237,17 @@ def update(
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
-    if context.args and text is None:
-        given = " ".join(context.args)
-        next_step = f"Give it as --text {quote(given)}. {_suggest_query(id_)}"
+    further, named = context.args, id_
+    if query is not None and id_ and not _FACT_ID.fullmatch(id_):
+        further, named = [id_, *context.args], None
+    if further and text is None:
+        given = " ".join(further)
+        next_step = f"Give it as --text {quote(given)}. {_suggest_query(named)}"
         refuse(ExitCode.USAGE_ERROR, "the new text of a fact is an option", next_step.rstrip())
-    if context.args and text is not None:
-        if query is None:
-            _require_whole_text(text, id_, context.args)
-        else:
-            _require_whole_text(text, None, [id_ or "", *context.args])
+    if further and text is not None:
+        if query is not None and " " in text:
+            _require_whole_query(query, further)
+        _require_whole_text(text, named, further)
     _require_one_word(id_, context.args)
     changes: dict[str, Any] = {"text": text, **_collect_fact_fields(kind, tier, importance, expires)}
 
@@ -295,6 +297,8 @@ def forget(
 
     Example: `mnemon forget pf_001 --tenant acme --user u42`
     """
+    if query is not None and id_ and not _FACT_ID.fullmatch(id_):
+        _require_whole_query(query, [id_, *context.args])
     _require_one_word(id_, context.args)
 
     async def send_removal(memory: "MemoryClient") -> "ForgetReplyV1":
@@ -336,6 +340,13 @@ def _suggest_query(id_: str | None) -> str:
     if not id_ or _FACT_ID.fullmatch(id_):
         return ""
     return f"To name the fact by its words, replace the id: --query {quote(id_)}"
+
+
+def _require_whole_query(query: str, further: "Sequence[str]") -> NoReturn:
+    """End a command whose further words belong to its --query, which has no quotation marks."""
+    rest = " ".join(further)
+    next_step = f"Put the words in quotation marks: --query {quote(f'{query} {rest}')}"
+    refuse(ExitCode.USAGE_ERROR, f"the value of --query ends before {rest!r}", next_step)
 
 
 def _require_whole_text(text: str, id_: str | None, further: "Sequence[str]") -> None:

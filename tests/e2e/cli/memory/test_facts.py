@@ -144,6 +144,17 @@ async def test_words_in_place_of_an_id_show_the_facts_that_they_may_mean(
             ("update", "--query", "tea", "--text", "Likes", "black", "tea"),
             "Put the text in quotation marks: --text 'Likes black tea'.",
         ),
+        (("update", "--query", "tea", "Likes black tea"), "Give it as --text 'Likes black tea'."),
+        (("update", "--query", "tea", "Likes", "black", "tea"), "Give it as --text 'Likes black tea'."),
+        (
+            ("update", "--query", "green", "tea", "--text", "Likes black tea"),
+            "Put the words in quotation marks: --query 'green tea'",
+        ),
+        (("forget", "--query", "green", "tea"), "Put the words in quotation marks: --query 'green tea'"),
+        (
+            ("forget", "--query", "where", "I", "live"),
+            "Put the words in quotation marks: --query 'where I live'",
+        ),
         (("update", "pf_001", "Likes", "black", "tea"), "Give it as --text 'Likes black tea'."),
         (("forget", "pf_001", "pf_002"), "Name one fact per command: pf_001"),
     ],
