@@ -306,16 +306,24 @@ class Retrieval(Settings):
 
 
 class Sections(Settings):
-    """Maximum tokens of each section of `context`; `recent` also takes the unused tokens of the others."""
+    """Maximum tokens of each section of `context`.
+
+    `facts`, `working` and `recent`, in this order, also take the tokens that other sections leave unused.
+    """
 
     facts: int = Field(
         default=250,
         ge=0,
         le=100_000,
-        description="Maximum tokens of facts of the tier `profile`.",
+        description="Tokens for facts of the tier `profile`, besides those that other sections leave unused; "
+        "0: no such facts.",
     )
     working: int = Field(
-        default=150, ge=0, le=100_000, description="Maximum tokens of facts of the tier `working`."
+        default=150,
+        ge=0,
+        le=100_000,
+        description="Tokens for facts of the tier `working`, besides those that other sections leave unused; "
+        "0: no such facts.",
     )
     user_data: int = Field(
         default=150,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
@@ -13,9 +13,18 @@ from mnemon_consumers.retrieve.context.contents import (
     SectionKind,
 )
 from mnemon_consumers.retrieve.context.layout import ContextLayout, Count, Rendered
-from mnemon_consumers.retrieve.context.selection import UNLIMITED, ItemChooser, SectionSelection, TextCut
+from mnemon_consumers.retrieve.context.selection import (
+    UNLIMITED,
+    ItemChooser,
+    SectionSelection,
+    TextCut,
+    count_total_tokens,
+)
 from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_contracts.verbs.ask import ContextCoverage, ContextSection
+
+EXTENDED: Final[tuple[SectionKind, ...]] = ("facts", "working", "recent")
+"""The sections that take the tokens that all sections leave unused, in this order."""
 
 
 class FittedContext(NamedTuple):
@@ -49,9 +58,9 @@ def fit_context(
     """Choose the parts of a context that fit in at most `budget` tokens.
 
     A section takes at most the tokens that `sections` gives it; 0 leaves the section out. A section of facts
-    also takes at most its `characters`. Recent messages additionally take the tokens that other sections
-    leave. If not everything fits, a section that needs more than its share of the budget is limited to its
-    share.
+    also takes at most its `characters`. The sections `EXTENDED` additionally take the tokens that all
+    sections leave. If not everything fits, a section that needs more than its share of the budget is limited
+    to its share.
 
     `count` gets the same texts several times and should cache them. `cut` returns the beginning of a text, up
     to a number of tokens.
@@ -73,13 +82,14 @@ def fit_context(
 
 
 def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room: int) -> SectionSelection:
-    rooms = {**weights, "recent": room if weights["recent"] else 0}
-    choice = chooser.fill_sections(rooms)
-    wanted = {section: chosen.tokens for section, chosen in choice.items()}
-    if sum(wanted.values()) > room:
+    choice = chooser.fill_sections({section: min(weight, room) for section, weight in weights.items()})
+    if count_total_tokens(choice) > room:
+        wanted = {section: chosen.tokens for section, chosen in choice.items()}
         choice = chooser.fill_sections(_divide_room(wanted, weights, room))
-    spare = room - sum(chosen.tokens for chosen in choice.values())
-    return chooser.extend_recent(choice, spare) if weights["recent"] else choice
+    for section in EXTENDED:
+        if weights[section]:
+            choice = chooser.extend_section(section, choice, room)
+    return choice
 
 
 def _divide_room(

@@ -97,17 +97,25 @@ class ItemChooser:
             )
         return choice
 
-    def extend_recent(self, choice: SectionSelection, spare: int) -> SectionSelection:
-        """Return the choice with more recent messages, for which other sections leave `spare` tokens.
+    def extend_section(self, section: SectionKind, choice: SectionSelection, room: int) -> SectionSelection:
+        """Return the choice with more items of a section, as far as all sections together have `room` tokens.
 
-        Messages that are shown in `recent` now are dropped from `conversation`.
+        Items that the section shows now are dropped from sections that must not repeat them, which leaves
+        more tokens for the section.
         """
-        room = choice["recent"].tokens + spare
-        extended = choice | {"recent": self._choose_section("recent", self.context.recent, room)}
-        earlier = _drop_repeated_items("conversation", choice["conversation"].items, extended)
-        return extended | {
-            "conversation": ChosenItems(earlier, self._count_section_tokens("conversation", earlier))
-        }
+        candidates = self.context.get_section(section)
+        dependents = [other for other, earlier in NOT_REPEATED_FROM.items() if section in earlier]
+        may_grow = list(choice[section].items) != list(candidates)
+        while may_grow and (spare := room - count_total_tokens(choice)) > 0:
+            allowed = choice[section].tokens + spare
+            choice = choice | {section: self._choose_section(section, candidates, allowed)}
+            may_grow = False
+            for other in dependents:
+                kept = _drop_repeated_items(other, choice[other].items, choice)
+                if len(kept) < len(choice[other].items):
+                    choice[other] = ChosenItems(kept, self._count_section_tokens(other, kept))
+                    may_grow = True
+        return choice
 
     def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
         """Return the items of a section, without the items that are shown in sections filled earlier.
@@ -257,6 +265,11 @@ class ItemChooser:
             parts = max(parts, self._layout.count_section_tokens(section, items, self._count))
         self._section_tokens[key] = items, parts
         return parts
+
+
+def count_total_tokens(choice: SectionSelection) -> int:
+    """Return the tokens of all sections, each counted on its own."""
+    return sum(chosen.tokens for chosen in choice.values())
 
 
 def _rank_fact(fact: ContextFact) -> tuple[int, float]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.context.budget import FittedContext, fit_context
+from mnemon_consumers.retrieve.context.budget import EXTENDED, FittedContext, fit_context
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
@@ -129,7 +129,7 @@ def test_context_never_exceeds_the_budget(
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @SOME
 @given(context=CONTEXTS, budget=BUDGETS, sections=CAPS)
-def test_no_section_but_the_recent_messages_passes_its_own(
+def test_no_section_but_the_extended_ones_passes_its_own(
     layout: ContextLayout, context: Context, budget: int, sections: Sections
 ) -> None:
     fitted = real(context, layout, budget, sections)
@@ -137,7 +137,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
         items = fitted.context.get_section(section)
         assert report.shown == len(items)
         cap = getattr(sections, section)
-        if section == "recent":
+        if section in EXTENDED:
             assert cap > 0 or not items
         else:
             assert layout.count_section_tokens(section, items, tokens.count_tokens) <= report.tokens <= cap
@@ -189,7 +189,7 @@ def test_zero_budget_is_empty_and_reported(layout: ContextLayout) -> None:
 def test_important_facts_go_before_new_ones() -> None:
     facts = [fact(1, importance=5), fact(2, importance=9, age=50), fact(3, importance=9, age=1)]
     assert ids(real(Context(facts=facts), BLOCKS, 2000).context.facts) == ["pf_3", "pf_2", "pf_1"]
-    few = real(Context(facts=facts), BLOCKS, 2000, Sections(facts=20))
+    few = real(Context(facts=facts), BLOCKS, 20)
     assert ids(few.context.facts) == ["pf_3"]
     assert (few.sections["facts"].shown, few.sections["facts"].left_out) == (1, 2)
     assert not few.sections["facts"].cut
@@ -202,7 +202,7 @@ def test_found_facts_go_by_score() -> None:
 
 def test_a_key_fact_that_found_no_room_may_be_found_for_this_turn() -> None:
     facts = [fact(n) for n in range(10)]
-    fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 2000, Sections(facts=40))
+    fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 50)
     assert ids(fitted.context.relevant) == ["pf_9"]
     fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 2000)
     assert ids(fitted.context.relevant) == []
@@ -274,6 +274,37 @@ def test_recent_messages_use_what_others_leave() -> None:
     assert 1900 < shown.tokens <= 2000
     assert 900 < shown.sections["recent"].tokens < 1300
     assert shown.sections["summaries"].cut
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_no_fact_is_left_out_while_tokens_are_free(layout: ContextLayout) -> None:
+    facts = [fact(n, "Ездит на работу на велосипеде через мост") for n in range(30)]
+    working = [fact(n, "Is writing a thesis on the bridges of Riga") for n in range(100, 115)]
+    fitted = real(Context(facts=facts, working=working, recent=turns(2)), layout, 1800)
+    assert fitted.sections["facts"].left_out == fitted.sections["working"].left_out == 0
+    assert fitted.sections["facts"].tokens > Sections().facts
+    assert fitted.sections["working"].tokens > Sections().working
+    assert fitted.sections["recent"].shown == 4
+
+
+def test_profile_facts_take_spare_tokens_before_working_facts_and_messages() -> None:
+    facts, working = ([fact(n) for n in range(first, first + 100)] for first in (0, 100))
+    caps = Sections(facts=100, working=100, recent=200)
+    few = real(Context(facts=facts, working=working, recent=turns(5)), BLOCKS, 400, caps)
+    assert few.sections["recent"].left_out == 0
+    assert few.sections["facts"].tokens > 180
+    assert few.sections["working"].tokens == pytest.approx(100, abs=10)
+    many = real(Context(facts=facts, working=working, recent=turns(300)), BLOCKS, 400, caps)
+    assert many.sections["recent"].tokens == pytest.approx(200, abs=10), "they keep their own tokens"
+    assert many.tokens == pytest.approx(400, abs=10)
+
+
+def test_a_found_fact_moves_to_the_key_facts_when_these_take_spare_tokens() -> None:
+    facts = [fact(n) for n in range(20)]
+    caps = Sections(facts=40)
+    fitted = real(Context(facts=facts, relevant=facts, recent=turns(1)), XML, 2000, caps)
+    assert ids(fitted.context.facts) == ids(facts)
+    assert "relevant" not in fitted.sections
 
 
 def test_where_room_is_short_a_modest_section_is_whole() -> None:
