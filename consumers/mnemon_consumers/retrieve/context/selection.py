@@ -30,6 +30,10 @@ MOST_CHARACTERS: Final = 16
 """Number of characters per token of room above which a text counts as too long, so that its tokens need not
 be counted."""
 
+SCORE_NOISE: Final = 0.02
+"""Share of a score by which another score may be lower and is still nearly equal: as much as one step of
+importance changes a score."""
+
 DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",
     "working",
@@ -75,7 +79,7 @@ class ItemChooser:
             context,
             facts=sorted(context.facts, key=_rank_fact),
             working=sorted(context.working, key=_rank_fact),
-            relevant=sorted(context.relevant, key=lambda fact: -fact.score),
+            relevant=_order_found_facts(context.relevant),
         )
         self._layout = layout
         self._count = count
@@ -274,6 +278,17 @@ def count_total_tokens(choice: SectionSelection) -> int:
 
 def _rank_fact(fact: ContextFact) -> tuple[int, float]:
     return -fact.importance, -fact.changed_at.timestamp()
+
+
+def _order_found_facts(facts: Sequence[ContextFact]) -> list[ContextFact]:
+    """Return the facts, best first; of facts whose scores are nearly equal, the newer first."""
+    groups: list[list[ContextFact]] = []
+    for fact in sorted(facts, key=lambda fact: -fact.score):
+        if groups and fact.score >= (1 - SCORE_NOISE) * groups[-1][0].score:
+            groups[-1].append(fact)
+        else:
+            groups.append([fact])
+    return [fact for group in groups for fact in sorted(group, key=lambda fact: -fact.changed_at.timestamp())]
 
 
 def _is_from_user(item: Item) -> bool:

@@ -200,6 +200,19 @@ def test_found_facts_go_by_score() -> None:
     assert ids(real(Context(relevant=found), MARKDOWN, 2000).context.relevant) == ["pf_2", "pf_3", "pf_1"]
 
 
+def test_of_found_facts_with_nearly_equal_scores_the_newer_goes_first() -> None:
+    found = [
+        fact(1, age=9, score=0.674),
+        fact(2, age=1, score=0.663),
+        fact(3, age=0, score=0.655),
+        fact(4, age=8, score=0.5),
+        fact(5, age=2, score=0.1),
+        fact(6, age=1, score=0.09),
+    ]
+    order = ["pf_2", "pf_1", "pf_3", "pf_4", "pf_5", "pf_6"]
+    assert ids(real(Context(relevant=found[::-1]), MARKDOWN, 2000).context.relevant) == order
+
+
 def test_a_key_fact_that_found_no_room_may_be_found_for_this_turn() -> None:
     facts = [fact(n) for n in range(10)]
     fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 50)
