@@ -67,7 +67,7 @@ def find_partial_change(alignment: Alignment) -> str | None:
     if _has_word_of(new, "sometimes") and not _has_word_of(old, "sometimes"):
         return "only the newer fact says that something is so sometimes"
     is_timed = any(term.kind in (TermKind.DATE, TermKind.NUMBER) for term in old.terms)
-    if not is_timed and any(_is_part_of_time(new, term) for term in alignment.new):
+    if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
         return "the newer fact is about a part of the time"
     return None
 
@@ -125,7 +125,7 @@ def _adds_value(alignment: Alignment) -> bool:
     return ("the", "side") in pairwise(new.raw) or any(is_verb(word) or word == "теперь" for word in joined)
 
 
-def _is_part_of_time(statement: ParsedFact, date: Term) -> bool:
+def is_part_of_time(statement: ParsedFact, date: Term) -> bool:
     """Return whether a date, such as "on Mondays" or "in winter", leaves other times out."""
     if date.kind is not TermKind.DATE:
         return False

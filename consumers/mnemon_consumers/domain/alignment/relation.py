@@ -27,6 +27,7 @@ from mnemon_consumers.domain.alignment.qualification import (
     find_other_qualification,
     find_partial_change,
     is_limited,
+    is_part_of_time,
     says_almost,
 )
 from mnemon_consumers.domain.alignment.replacement import (
@@ -245,7 +246,7 @@ class _PairComparison:
                     f"a new value: {slot}; the older fact also says with whom or with what, and the newer "
                     "one does not"
                 )
-            return self._decide_update(f"a new value: {slot}")
+            return self._decide_new_value(f"a new value: {slot}", slot)
         return (
             self._decide_feeling()
             or self._decide_end()
@@ -373,6 +374,17 @@ class _PairComparison:
             # A proposal that names the older fact to replace must not remove its other clause.
             return replace(undecided, is_related=False)
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
+
+    def _decide_new_value(self, evidence: str, slot: str = "") -> RelationVerdict:
+        """Decide on a new value, which does not replace what the older fact says beside its value."""
+        part = self.replacement.find_lost_part(slot)
+        if slot in ("employer", "job") and any(is_part_of_time(self.old, t) for t in self.alignment.old):
+            part = "says when the person works"
+        if part is None:
+            return self._decide_update(evidence)
+        undecided = self._decide_undecided(f"{evidence}; the older fact also {part}")
+        # A proposal that names the older fact to replace must not remove that part.
+        return replace(undecided, is_related=False)
 
     def _has_unmatched_clause(self) -> bool:
         """Return whether a clause of the older fact says something on which the newer fact says nothing.
@@ -826,6 +838,8 @@ class _PairComparison:
             return self._decide_undecided(problem)
         if self._is_denied_in_clause():
             return self._decide_update("one of the facts denies the statement of the other")
+        if new.is_ended and self.replacement.is_left_for_another():
+            return self._decide_new_value("the newer fact leaves one thing for another", "employer")
         if self._is_departure():
             return self._decide_update("the newer fact says that the older one has ended")
         if _list_weekdays(left.old) and _list_weekdays(left.new) and not new.is_changed:
@@ -853,8 +867,6 @@ class _PairComparison:
             )
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.compute_share(left_new)
-        if new.is_ended and self.replacement.is_left_for_another():
-            return self._decide_update("the newer fact leaves one thing for another")
         if self._is_learned():
             return self._decide_update("the person has learned an ability that the older fact denies")
         if self._is_retired(left_new):
@@ -1151,7 +1163,7 @@ class _PairComparison:
             return self._decide_update("the newer fact names the same thing more exactly")
         if self.replacement.has_only_values():
             if self.replacement.is_quantity():
-                return self._decide_update("a new value of the same amount or date")
+                return self._decide_new_value("a new value of the same amount or date")
             if self.replacement.is_current:
                 return self._decide_undecided("the numbers or dates differ, and both facts may be true")
         if self.replacement.is_variant():
@@ -1176,7 +1188,10 @@ class _PairComparison:
             and self._has_changed_topic()
             and self._has_one_value()
         ):
-            return self._decide_update("the newer fact says that the value has changed")
+            evidence = "the newer fact says that the value has changed"
+            if "employer" in self.old.slots & self.new.slots:
+                return self._decide_new_value(evidence, "employer")
+            return self._decide_update(evidence)
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _list_nouns(left.old) and not _list_nouns(left.new):
                 return self._decide_open(FactRelation.UNDECIDED, "their verbs may say the same")

@@ -221,6 +221,51 @@ class Replacement:
             return "transport"
         return self._find_name_slot(slots)
 
+    def find_lost_part(self, slot: str) -> str | None:
+        """Return what the older fact says beside the replaced value, if the newer fact says nothing on it.
+
+        For example, "Works at Lidl" says nothing on the occupation in "Works at Aldi as a vet".
+
+        Args:
+            slot: the slot that has another value; empty for an amount.
+
+        Returns:
+            None if the newer fact replaces all that the older fact says.
+        """
+        old = self.alignment.old
+        if any(_tells_role(self.old, term) for term in old) and not any(
+            _tells_role(self.new, term) for term in self.new.terms
+        ):
+            return "names an occupation"
+        if slot in ("employer", "job") and any(map(_is_way_of_work, old)):
+            return "says how the person works"
+        if slot == "employer" and any(_is_exact_thing(term) for term in old):
+            return "says what the person works with"
+        if slot == "job" and not (self.new.is_ended or TermKind.NAME in list_kinds(self.new.terms)):
+            is_named = any(t.kind is TermKind.NAME and _is_after_preposition(self.old, t) for t in old)
+            return "says where the person works" if is_named else None
+        rest = [term for term in old if not (term.kind is TermKind.NUMBER or _is_of_age(term))]
+        is_of_age = slot != "age" or consists_of(rest, "age")
+        if not is_of_age or (not slot and any(map(self._is_beside_amount, old))):
+            return "says something else"
+        return None
+
+    def _is_beside_amount(self, term: Term) -> bool:
+        """Return whether a term of the older fact names something that does not belong to an amount.
+
+        If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
+        was moved: "with Ann" belongs to the meeting.
+        """
+        is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(_MOVING) for word in self.new.raw)
+        if is_moved or any(value.kind is TermKind.DATE for value in self.values):
+            return False
+        if term.kind in (TermKind.NAME, TermKind.PERSON) or term.role == "with":
+            return True
+        is_noun = term.kind is TermKind.WORD and not is_verb(term.text)
+        return is_noun and any(
+            each in self.values and _is_label(self.old, each) for each in self.alignment.old
+        )
+
     def _names_only_origin(self) -> bool:
         """Return whether the newer fact names only the place from which a person came: "moved from York"."""
         names = [term for term in self.alignment.new if term.kind is TermKind.NAME]
@@ -857,6 +902,38 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
     told = [at for at, word in enumerate(statement.raw[: profession.place]) if word in _OCCUPIED]
     between = statement.raw[told[-1] + 1 : profession.place] if told else ("for",)
     return not any(word in _PREPOSITIONS or word.endswith("ing") for word in between)
+
+
+def _tells_role(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a term tells as what a person works or lives: "as a vet", «ветеринаром»."""
+    if term.role or term.kind not in (TermKind.WORD, TermKind.NAME, TermKind.PERSON):
+        return False
+    if is_listed(term, "professions") or _is_person_in_role(term):
+        return _is_occupation(statement, term)
+    before = statement.raw[: term.place]
+    if statement.is_english:
+        return "as" in before[-2:]
+    verb = next((at for at, word in enumerate(before) if is_verb(word)), None)
+    if verb is None or "employer" not in statement.slots or is_listed(term, "units"):
+        return False
+    tags = (list_grammemes(word) for word in (*before[verb + 1 :], *term.text.split()))
+    return all(each.isdisjoint(("PREP", "ADVB", "ADJS", "CONJ")) for each in tags)
+
+
+def _is_way_of_work(term: Term) -> bool:
+    """Return whether a word tells how a person works, such as "remotely"."""
+    return consists_of((term,), "workplace") and not consists_of((term,), "employer")
+
+
+def _is_exact_thing(term: Term) -> bool:
+    """Return whether a term names a thing exactly, such as "Python"."""
+    return term.kind is not TermKind.DATE and any(pole.endswith("-") for pole in term.kinds)
+
+
+def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds"."""
+    before = statement.raw[: term.place]
+    return any(word in _PREPOSITIONS or "PREP" in list_grammemes(word) for word in before)
 
 
 def is_year(number: Term) -> bool:
