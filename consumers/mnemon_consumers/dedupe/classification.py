@@ -39,9 +39,10 @@ _LANGUAGE: Final = _compile_words(
     (?:русск|английск|немецк|французск|испанск|итальянск|португальск|китайск|японск|украинск|польск|турецк)\w+"""
 )
 _PREFERENCE: Final = _compile_words(
-    r"""prefer(?:s|red|ences?)?|likes?|loves?|adores?|enjoys?|hates?|dislikes?|favou?rites?|can't stand|
-    (?:does not|doesn't|do not|don't) (?:like|want|eat|drink)|is (?:fond of|into|keen on)|fan of|rather than|
-    предпоч\w+|любит|люблю|любим\w+|нрав(?:ится|ятся)|обожа\w+|ненави\w+|терпеть не \w+|не переносит|
+    r"""prefer(?:s|red|ences?)?|likes?|loves?|adores?|enjoys?|hates?|dislikes?|favou?rites?|can['’]?t stand|
+    (?:does not|doesn['’]?t|do not|don['’]?t) (?:like|want|eat|drink)|is (?:fond of|into|keen on)|fan of|
+    rather than|предпоч\w+|любит|люблю|любим\w+|нрав(?:ится|ятся)|обожа\w+|ненави\w+|терпеть не \w+|
+    не перенос(?:ит|ят)|не (?:ем|ест|пью|пь[её]т)|
     разлюбил\w*|полюбил\w*|увлека\w+|фанат\w*|поклонни\w+"""
 )
 _PROFESSION: Final = _compile_words(
@@ -68,11 +69,69 @@ _PERSON: Final = _compile_words(
     r"""birthday|born on|years old|aged \d+|time ?zone|pronouns|
     день рождения|возраст|часовой пояс|\d+ (?:лет|год|года)"""
 )
+_END: Final = r"""(?!\w)(?= ?(?:$|[^\w\s'’]|
+(?:because|due|since|and|or|at all|из-за|потому|так как|и|или|совсем|вообще)(?!\w)))"""
+"""End of what a person cannot eat. "Can't drink coffee after noon" tells a habit, and no diet."""
+
+_FOOD: Final = r"""(?:any |raw |cow['’]?s )?(?:
+gluten|lactose|dairy|milk|cheese|butter|cream|wheat|rye|barley|corn|oats|bread|nuts?|peanuts?|almonds?|
+walnuts?|hazelnuts?|cashews?|sesame|eggs?|fish|salmon|tuna|shellfish|seafood|shrimps?|prawns?|crab|soya?|
+beans?|lentils?|chickpeas?|legumes|celery|mustard|lupin|sulphites|sugar|sweets|fructose|honey|chocolate|
+salt|fat|fatty food|fried food|spicy food|caffeine|coffee|alcohol|meat|pork|beef|chicken|grapefruit|
+citrus|oranges?|apples?|kiwis?|bananas?|strawberries|mango(?:e?s)?|pineapples?|avocados?|tomato(?:es)?|
+onions?|garlic|mushrooms?|potato(?:es)?|penicillin|amoxicillin|antibiotics|aspirin|ibuprofen|paracetamol|
+codeine|ana?esthe(?:sia|tics?))
+(?: products?)?"""
+_RUSSIAN_FOOD: Final = r"""(?:коровье |свежие )?(?:
+глютен\w*|лактоз\w+|молок[оау]|молочн\w+|молочк\w+|сыра?|творога?|масл[оа]|пшениц\w+|рожь|ржаное|ячмень|
+кукуруз\w+|хлеба?|мучно\w+|орех(?:и|ов)?|арахиса?|миндаля?|фундука?|кунжута?|яйц[аоу]|яиц|рыб[ауы]|
+морепродукт\w*|креветк\w+|со[юяи]|бобов\w+|горчиц\w+|сельдере\w+|сахара?|сладко(?:е|го)|фруктоз\w+|
+м[её]да?|шоколада?|сол[ьи]|сол[её]но\w+|жирно\w+|жарено\w+|копч[её]но\w+|остро(?:е|го)|кофе|кофеина?|
+алкогол[ья]|мяс[оа]|говядин\w+|свинин\w+|куриц[уы]|грейпфрута?|цитрусов\w+|цитрусы|апельсин\w+|яблок\w*|
+киви|банан\w*|клубник\w+|манго|ананас\w*|авокадо|помидор\w*|томат\w*|лука?|чеснока?|гриб(?:ы|ов)|
+картош\w+|пенициллина?|амоксициллина?|антибиотик\w*|аспирина?|ибупрофена?|парацетамола?|анальгина?|
+наркоза?|анестези\w+)
+(?: продукт\w*)?"""
+_INTOLERANCE: Final = _compile_words(
+    rf"""(?:can['’]?t|can ?not|can no longer|must ?n['’]?t|must not|(?:not allowed|unable) to)
+    [ ](?:eat|drink|have|tolerate|digest) {_FOOD}{_END}|
+    (?:don['’]?t|doesn['’]?t|do not|does not) eat (?:gluten|lactose){_END}|
+    нельзя (?:есть |пить |кушать |употреблять )?{_RUSSIAN_FOOD}{_END}|
+    {_RUSSIAN_FOOD} (?:мне |ему |ей |нам |пользователю )?нельзя{_END}|
+    не (?:могу|может) (?:есть|пить|кушать|употреблять) {_RUSSIAN_FOOD}{_END}|
+    (?:не|плохо|тяжело) (?:переношу|перенос(?:ит|им|ят)|усваива(?:ю|ет))
+    [ ](?:глютен|лактоз|казеин|фруктоз|молок|молочн|наркоз|анестези|пенициллин|амоксициллин|антибиотик|
+    аспирин|ибупрофен|анальгин|новокаин|лидокаин|йод)\w*{_END}|
+    не (?:ем|ест) (?:глютен|лактозу){_END}"""
+)
+"""Food or medicine that a person must not have. «Не переношу рыбу» and "can't stand fish" tell a dislike."""
+
 _HEALTH: Final = _compile_words(
-    r"""allerg\w+|diabet\w+|asthma\w*|epilep\w+|c(?:o)?eliac|intoleran\w+|pregnan\w+|disab\w+|chronic|diagnos\w+|
-    health|blood type|insulin|vegan|vegetarian|medication|hypertension|
+    rf"""allerg\w+|diabet\w+|asthma\w*|epilep\w+|c(?:o)?eliac|intoleran\w+|pregnan\w+|disab\w+|chronic|
+    diagnos\w+|health|blood type|insulin|vegan|vegetarian|pescatarian|medication|meds|hypertension|
+    contraindicated|(?:is|am|i['’]m|eats?|strictly) gluten[- ]free|gluten[- ]free diet|
+    (?:keeps?|eats?(?: only)?) (?:kosher|halal)|
+    blood[- ]thinners?|anticoagulants?|beta[- ]blockers?|antidepressants?|statins?|warfarin|metformin|epipen|
+    dialysis|(?:have|has|had|got|i['’]ve) (?:an? )?(?:\w+ )?pacemaker(?: implanted)?{_END}|
+    (?:heart|kidney|liver) (?:conditions?|disease|failure|murmur|defect|problems?|trouble|transplant|surgery)|
+    had (?:an?|two) (?:heart attacks?|strokes?)|arrhythmia|(?:high|low) blood pressure|migraines?|arthritis|
+    ana?emi[ac]|ha?emophilia\w*|eczema|psoriasis|tinnitus|vertigo|hay fever|insomnia|ibs|hiv|
+    adhd|autis(?:m|tic)|dyslexi[ac]|(?:is|am|i['’]m) bipolar|bipolar disorder|anxiety disorder|
+    (?:have|has|with|from) depression|
+    hard of hearing|hearing aids?|colou?r[- ]?blind|wheelchair|
+    (?:is|am|i['’]m|legally|partially) (?:deaf|blind)(?! to)|
     аллерг\w+|диабет\w*|астм\w+|эпилепс\w+|целиаки\w+|непереносим\w+|беремен\w+|инвалид\w+|хроническ\w+|
-    диагноз\w*|групп\w+ крови|инсулин\w*|веган\w*|вегетариан\w+|гипертони\w+|здоровь\w+|лекарств\w+"""
+    диагноз\w*|групп\w+ крови|инсулин\w*|веган\w*|вегетариан\w+|гипертони\w+|здоровь\w+|лекарств\w+|
+    противопоказан\w*|безглютенов\w+ диет\w+|(?:ем|ест) только (?:кошерное|халяль\w*)|
+    кров[ео]?[- ]?раз[жз]?жижа\w+|(?:для разжижения|разжижа\w+) кров[иь]|антикоагулянт\w*|бета-?блокатор\w*|
+    антидепрессант\w*|статин(?:ы|ов)|варфарин\w*|метформин\w*|диализ\w*|кардиостимулятор\w*|
+    (?:таблетк\w+|препарат\w*) (?:от|для) (?:давлени\w+|сердца|щитовидк\w+|щитовидной)|
+    порок\w* сердца|больн\w+ сердц\w+|(?:проблем\w+|болезн\w+) (?:с )?(?:сердц|почк|печен)\w+|
+    (?:был|перен[её]с\w*) (?:инфаркт|инсульт)|аритми\w+|(?:высок|повышенн|пониженн|низк)\w+ давлени\w+|
+    мигрен\w+|артрит\w*|анеми\w+|гемофили\w+|экзем\w+|псориаз\w*|гастрит\w*|сколиоз\w*|поллиноз\w*|
+    бессонниц\w+|вич|сдвг|аутизм\w*|аутист\w*|дислекси\w+|биполярн\w+ расстройств\w+|у \w+ депресси\w+|
+    (?:я|он|она) (?:глух|слеп)(?:ой|ая)|слабослышащ\w+|слухов\w+ аппарат\w*|дальтони\w+|
+    инвалидн\w+ коляск\w+"""
 )
 _IMPORTANT: Final = _compile_words(
     r"""important|critical|crucial|essential|urgent|must (?:always|never)|vital|
@@ -110,15 +169,15 @@ _NOW: Final = _compile_words(
     r"""currently|now|at the moment|at present|
     сейчас|теперь|в данный момент|в настоящее время"""
 )
-_SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
+_SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _INTOLERANCE, _HEALTH)
 """Words that "now" does not make temporary: a user who now lives in Kazan lives there for good."""
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
-_LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
+_LASTING: Final = (_NAME, _LANGUAGE, _INTOLERANCE, _HEALTH)
 """Words of lasting facts. In a text with one of them, no words name an end: "allergic to nuts, away until
 Friday"."""
 
-_WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
+_WEIGHTY: Final = (*_LASTING, _IMPORTANT)
 
 
 def classify_proposal(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
@@ -165,7 +224,7 @@ def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1)
 def _classify_kind(text: str) -> Kind:
     if _TRIVIAL.search(text):
         return "conversation_insight"
-    if _PREFERENCE.search(text):
+    if _PREFERENCE.search(text) and not _INTOLERANCE.search(text):
         return "preference"
     return "event" if _EVENT.search(text) else "user_fact"
 

@@ -179,6 +179,82 @@ def test_importance_follows_from_words(text: str, importance: int) -> None:
     assert classified(text).importance == importance
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't eat gluten",
+        "I can’t eat shellfish, sorry",
+        "i cant eat gluten",
+        "I can't have dairy",
+        "She cannot have milk or eggs",
+        "I'm not allowed to drink alcohol",
+        "I can't tolerate lactose",
+        "I don't eat gluten",
+        "I'm gluten-free",
+        "I'm on blood thinners",
+        "I take metformin",
+        "I have a pacemaker",
+        "I have a heart condition",
+        "I have high blood pressure",
+        "I'm allergic to peanuts",
+        "I am diabetic",
+        "Мне нельзя глютен",
+        "Мне нельзя есть орехи и молоко",
+        "Кофе мне нельзя",
+        "Не могу есть рыбу, аллергия",
+        "Не переношу лактозу",
+        "Не переносит лактозу",
+        "Не ем глютен",
+        "Пью кроверазжижающие препараты",
+        "Принимаю таблетки от давления",
+        "У меня кардиостимулятор",
+        "У меня больное сердце",
+        "Мне противопоказан аспирин",
+    ],
+)
+def test_diets_and_illnesses_are_important_facts_of_the_profile(text: str) -> None:
+    fact = classified(text)
+    assert (fact.kind, fact.tier, fact.importance) == ("user_fact", "profile", 9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't stand coriander",
+        "I can’t stand milk",
+        "I can't eat another bite",
+        "I can't eat breakfast",
+        "I can't eat fish on Fridays",
+        "I can't have a meeting on Monday",
+        "I can't have coffee after noon",
+        "I can't have children over on weekdays",
+        "I can't tolerate rudeness",
+        "I don't eat meat",
+        "I'm on the train",
+        "I have a big heart",
+        "I have a pacemaker poster",
+        "My favourite bakery sells gluten-free bread",
+        "Не переношу хамов",
+        "Не переношу рыбу",
+        "Не переносит ложь",
+        "Не ем мясо",
+        "Мне нельзя опаздывать",
+        "Мне нельзя сладкое на ночь",
+        "Не могу есть по утрам",
+        "Пью кофе по утрам",
+        "Принимаю гостей в субботу",
+    ],
+)
+def test_habits_and_dislikes_are_no_facts_on_health(text: str) -> None:
+    assert classified(text).importance == 5
+
+
+@pytest.mark.parametrize("text", ["Doesn't eat meat", "I don’t eat meat", "Не ем мясо", "Не пьёт кофе"])
+def test_food_that_a_person_leaves_is_a_preference(text: str) -> None:
+    fact = classified(text)
+    assert (fact.kind, fact.tier) == ("preference", "profile")
+
+
 def test_kind_and_tier_of_the_model_win() -> None:
     until = NOW + timedelta(days=100)
     assert classified("Has a red bicycle", importance=10).importance == 10

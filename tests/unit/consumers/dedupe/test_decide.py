@@ -211,7 +211,7 @@ def test_contained_words_are_a_duplicate_in_either_direction() -> None:
 def test_semantic_threshold_is_a_setting() -> None:
     user = User(SettingsV1(dedupe=Dedupe(update_threshold=0.9, duplicate_threshold=0.9)))
     first = saved(user.propose("Struggles with insomnia"))
-    assert saved(user.propose("Tosses and turns for hours", (first.fact_id, 0.9))).fact_id == "ar_002"
+    assert saved(user.propose("Tosses and turns for hours", (first.fact_id, 0.9))).fact_id == "ar_001"
     again = updated(user.propose("Lies awake and counts sheep", (first.fact_id, 0.91)))
     assert (again.decision.duplicate_threshold if again.decision else None) == 0.9
 
