@@ -23,7 +23,7 @@ from mnemon.cli.memory.requests import (
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.prompt import ask_question, can_ask
-from mnemon.display_text import make_printable
+from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -150,11 +150,15 @@ def search(
 ) -> None:
     """Search a user's memory for a query, best hits first.
 
+    If nothing is found, the command says if the user has no memory, or messages that were not searched.
+
     Exits with code 1 if nothing is found, or with code 3 if nothing is found and a scope could not be
     searched.
 
     Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
     """
+    if not query.strip():
+        refuse(ExitCode.USAGE_ERROR, "the query is empty", "Give the words to search for")
     wanted: dict[str, Any] = {
         "scope": scope or None,
         "conversation": conversation,
@@ -166,11 +170,21 @@ def search(
         "min_seq": min_seq,
         "as_of": parse_as_of(as_of_),
     }
-    request.send(
-        lambda memory: memory.search(request.user, query, **wanted),
-        _show_hits,
-        conclude=_conclude_search,
-    )
+    next_step = ""
+
+    async def send_query(memory: "MemoryClient") -> "SearchReplyV2":
+        nonlocal next_step
+        reply = await memory.search(request.user, query, **wanted)
+        if not (reply.hits or _list_unsearched(reply) or request.as_json or as_of_):
+            next_step = await _suggest_after_miss(memory, request, only_facts=not (scope or collection))
+        return reply
+
+    def conclude_query(reply: "SearchReplyV2") -> ExitCode:
+        if next_step:
+            typer.echo(f"  {next_step}", err=True)
+        return _conclude_search(reply)
+
+    request.send(send_query, _show_hits, conclude=conclude_query)
 
 
 @expand_options
@@ -449,8 +463,30 @@ def _show_hits(reply: "SearchReplyV2") -> None:
         typer.echo("nothing found")
 
 
+async def _suggest_after_miss(memory: "MemoryClient", request: MemoryRequest, *, only_facts: bool) -> str:
+    """Return the next step after a search that found nothing; an empty string if none is known."""
+    from mnemon_producers.errors import AskFailed
+
+    with suppress(AskFailed):
+        messages = (await memory.status(request.user)).messages
+        if messages and only_facts:
+            stored = format_count(messages, "message", "is")
+            return f"Only facts were searched, and {stored} stored; add --scope messages"
+        if not messages and not (await memory.read(request.user, limit=1)).facts:
+            return (
+                f"User {request.user!r} of tenant {request.tenant!r} has neither facts nor messages. "
+                "Check the spelling: ids are the ones that bots use"
+            )
+    return ""
+
+
+def _list_unsearched(reply: "SearchReplyV2") -> list[str]:
+    """Return the scopes that could not be searched."""
+    return [part for part in reply.degraded if part not in _MISSING_MODELS]
+
+
 def _conclude_search(reply: "SearchReplyV2") -> ExitCode:
-    if scopes := [part for part in reply.degraded if part not in _MISSING_MODELS]:
+    if scopes := _list_unsearched(reply):
         typer.secho(f"could not be searched: {', '.join(scopes)}", fg="red", err=True)
     for part, effect in _MISSING_MODELS.items():
         if part in reply.degraded:

@@ -70,6 +70,39 @@ async def test_search_example_finds_the_fact_of_the_save_example(
             assert (missed.code, missed.err) == (1, "")
 
 
+async def test_search_without_hits_names_the_next_step(
+    stock: Stock, deployment: Deployment, tmp_path: Path
+) -> None:
+    with_vectors = locate_vectors(deployment, tmp_path / "vectors")
+    async with run_consumers(CONSUMERS, with_vectors):
+        for content in ("Tom arrives on Friday", "We meet him at the station"):
+            position = await stock.say(content)
+        await indexed(stock, position)
+        facts = await asked(deployment, "search", "When does Tom arrive?")
+        assert (facts.code, facts.out) == (1, "nothing found\n")
+        assert facts.err == "  Only facts were searched, and 2 messages are stored; add --scope messages\n"
+        messages = await asked(deployment, "search", "When does Tom arrive?", "--scope", "messages")
+        assert (messages.code, "Tom arrives on Friday" in messages.out) == (0, True)
+        stranger = await mnemon(
+            *("search", "When does Tom arrive?", "--tenant", "acme", "--user", "u2"),
+            MNEMON_NATS_URL=str(deployment.nats_url),
+        )
+        assert stranger.code == 1
+        assert stranger.err == (
+            "  User 'u2' of tenant 'acme' has neither facts nor messages. "
+            "Check the spelling: ids are the ones that bots use\n"
+        )
+        as_json = await asked(deployment, "search", "When does Tom arrive?", "--json")
+        assert (as_json.code, as_json.err) == (1, "")
+
+
+async def test_empty_query_is_wrong_use(deployment: Deployment) -> None:
+    for query in ("", "  "):
+        refused = await asked(deployment, "search", query)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == "mnemon: the query is empty\n  Give the words to search for\n"
+
+
 @pytest.mark.parametrize("change", [("forget",), ("update", "--tier", "archive")])
 async def test_words_in_place_of_an_id_are_refused_with_the_option_for_words(
     deployment: Deployment, change: tuple[str, ...]
