@@ -234,6 +234,7 @@ async def _show_settings(connection: "Client", names: list[str], tenant: str | N
             (name, _format_value(found.values[name]), _format_value(DEFAULTS[name]), found.sources[name])
             for name in dict.fromkeys(wanted)
         ],
+        texts=("value", "default"),
     )
 
 
@@ -268,6 +269,7 @@ def _show_presets(as_json: bool) -> None:
             )
             for name, each in PRESETS.items()
         ],
+        texts=("description",),
     )
 
 
@@ -302,6 +304,7 @@ async def _show_history(connection: "Client", tenant: str | None, as_json: bool)
                 (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _describe_revision(each))
                 for each in revisions
             ],
+            texts=("by", "changes"),
         )
 
 

@@ -45,7 +45,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
     columns = "id", "at", "consumer", "reason", "subject", "error"
     # Show ids without commas, as a command takes them.
     rows = [[Figure(each["id"]), *(_format_cell(each[name]) for name in columns[1:])] for each in newest]
-    show_table(columns, rows)
+    show_table(columns, rows, texts=("error",))
     shown = (
         f"the newest {len(newest):,} of {count:,} dead letters"
         if count > len(newest)

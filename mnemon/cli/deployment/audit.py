@@ -196,6 +196,7 @@ def _show_conclusion(audit: "Audit") -> None:
     show_table(
         ("event", "consumer", "where", "fault"),
         [(each.seq, each.consumer, each.where, _describe_fault(each)) for each in faults.named],
+        texts=("fault",),
     )
     for kind in sorted(faults.counts):
         typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")

@@ -194,7 +194,8 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
         )
         for each in permitted
     ]
-    show_table(("user", "role", "tenant", "publishes", "subscribes to", "limits"), rows)
+    columns = "user", "role", "tenant", "publishes", "subscribes to", "limits"
+    show_table(columns, rows, texts=("publishes", "subscribes to", "limits"))
 
 
 def _choose_path(data: Path | None, file: Path | None) -> Path:

@@ -73,4 +73,4 @@ def _show_changes(changes: "Sequence[Mapping[str, str]]", as_json: bool) -> None
         typer.echo(json.dumps(changes))
     else:
         rows = [(change["what"], change["action"], change["detail"]) for change in changes]
-        show_table(("what", "action", "difference"), rows)
+        show_table(("what", "action", "difference"), rows, texts=("difference",))

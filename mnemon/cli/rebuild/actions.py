@@ -58,7 +58,8 @@ def show_verdict(verdict: "RowVerification") -> None:
         rows = [
             (each.table, " ".join(each.key.values()), _describe_difference(each)) for each in verdict.first
         ]
-        show_table(("table", "key", "difference: live | rebuilt"), rows)
+        columns = "table", "key", "difference: live | rebuilt"
+        show_table(columns, rows, texts=columns[-1:])
         if verdict.differences > len(verdict.first):
             typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
         typer.echo("To swap in a rebuilt generation: mnemon rebuild")

@@ -175,4 +175,5 @@ def _show_outcome(outcome: "RedecideOutcome") -> None:
             )
             for (tenant, user), change in outcome.first
         ],
+        texts=("text", "new text"),
     )

@@ -99,7 +99,7 @@ async def _run_trial(
     if as_json:
         typer.echo(json.dumps([step._asdict() for step in steps], ensure_ascii=False))
     else:
-        show_table(("step", "result"), [(step.name, step.result) for step in steps])
+        show_table(("step", "result"), [(step.name, step.result) for step in steps], texts=("result",))
     return ExitCode.DONE if all(step.is_well for step in steps) else ExitCode.NEGATIVE_RESULT
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+
+
+_GAP: Final = 2
+"""Number of spaces between two columns of a table."""
+
+_LEAST_TEXT: Final = 20
+"""Number of characters in a line of a folded text, at least, unless the text is shorter."""
 
 
 class Figure(str):
@@ -42,23 +49,43 @@ def show_progress(
         yield partial(bar.update, bar.add_task(description, total=total, **fields))
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Show a table; cells that are an `int` or a `Figure` are aligned to the right."""
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, texts: Sequence[str] = ()
+) -> None:
+    """Show a table; cells that are an `int` or a `Figure` are aligned to the right.
+
+    On a terminal, the columns in `texts` are folded if the other columns leave them room. All else stays
+    whole, so that names and times can be copied and searched, and numbers are not mistaken.
+    """
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
 
-    # Fold numbers on a narrow terminal: a truncated number would be a different number.
-    folded = (Column(name, overflow="fold") for name in columns)
-    table = Table(*folded, box=None, pad_edge=False)
+    table = Table(
+        *(Column(name, no_wrap=name not in texts, overflow="fold") for name in columns),
+        box=None,
+        pad_edge=False,
+    )
+    widths = [cell_len(name) for name in columns]
     for row in rows:
+        cells = [_format_cell(cell) for cell in row]
+        longest = (max(map(cell_len, cell.split("\n"))) for cell in cells)
+        widths = [max(pair) for pair in zip(widths, longest, strict=True)]
         table.add_row(
             *(
-                Text(_format_cell(cell), justify="right" if isinstance(cell, int | Figure) else "left")
-                for cell in row
+                Text(cell, justify="right" if isinstance(value, int | Figure) else "left")
+                for cell, value in zip(cells, row, strict=True)
             )
         )
-    Console().print(table)
+    least = (
+        min(width, _LEAST_TEXT) if name in texts else width
+        for name, width in zip(columns, widths, strict=True)
+    )
+    console = Console()
+    if not console.is_terminal or console.width < sum(least) + _GAP * (len(widths) - 1):
+        console.width = sum(widths) + _GAP * len(widths)
+    console.print(table)
 
 
 def _format_cell(cell: object) -> str:
