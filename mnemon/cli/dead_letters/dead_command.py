@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
 from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
@@ -99,9 +100,7 @@ def list_(
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    perform_command(
-        _list_letters(require_deployment(data, "broker"), filters.create_filter(), limit, as_json)
-    )
+    perform_command(_list_letters(data, filters.create_filter(), limit, as_json))
 
 
 @app.command("show")
@@ -112,7 +111,7 @@ def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption
 
     Example: `mnemon dead show 17`
     """
-    perform_command(_show_letter(require_deployment(data, "broker"), letter_id, as_json))
+    perform_command(_show_letter(data, letter_id, as_json))
 
 
 @app.command("redrive")
@@ -138,8 +137,8 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
-    perform_command(_redrive_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
+    perform_command(_redrive_letters(data, chosen, yes, as_json))
 
 
 @app.command("drop")
@@ -164,12 +163,12 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
-    perform_command(_drop_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
+    perform_command(_drop_letters(data, chosen, yes, as_json))
 
 
 def _select_letters(
-    letter_ids: Sequence[int] | None, take_all: bool, letter_filter: "LetterFilter"
+    letter_ids: Sequence[int] | None, take_all: bool, letter_filter: "LetterFilter", data: Path | None
 ) -> "list[int] | LetterFilter":
     """Return the dead letters that a command changes: the given ids, or with `--all` the filter.
 
@@ -181,7 +180,7 @@ def _select_letters(
         refuse(
             ExitCode.USAGE_ERROR,
             "give either ids of dead letters, or --all, with or without filters",
-            "List the dead letters: mnemon dead list",
+            f"List the dead letters: {complete_command('mnemon dead list', data)}",
         )
     return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
 
@@ -193,7 +192,7 @@ async def _connect_broker(deployment: "Deployment") -> "Client":
 
 
 async def _list_letters(
-    deployment: "Deployment", letter_filter: "LetterFilter", limit: int, as_json: bool
+    data: Path | None, letter_filter: "LetterFilter", limit: int, as_json: bool
 ) -> ExitCode:
     from collections import deque
 
@@ -202,26 +201,26 @@ async def _list_letters(
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with await _connect_broker(deployment) as connection:
+    async with await _connect_broker(require_deployment(data, "broker")) as connection:
         async for letter in read_letters(connection, letter_filter):
             count += 1
             newest.append(summarize_letter(letter))  # without the text, which may be long
-    show_letters(newest, count, as_json)
+    show_letters(newest, count, data, as_json)
     return ExitCode.DONE
 
 
-async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) -> ExitCode:
+async def _show_letter(data: Path | None, letter_id: int, as_json: bool) -> ExitCode:
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import find_original
 
-    async with await _connect_broker(deployment) as connection:
-        letter = await _require_letter(connection, letter_id)
+    async with await _connect_broker(require_deployment(data, "broker")) as connection:
+        letter = await _require_letter(connection, letter_id, data)
         original = await find_original(connection, letter) if letter.kind == "event" else None
-    show_letter(letter, original, as_json)
+    show_letter(letter, original, data, as_json)
     return ExitCode.DONE
 
 
-async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
+async def _require_letter(connection: "Client", letter_id: int, data: Path | None) -> "Letter":
     from mnemon_infra.broker.dead_letters.listing import read_letter
 
     found = await read_letter(connection, letter_id)
@@ -229,13 +228,13 @@ async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
         refuse(
             ExitCode.NEGATIVE_RESULT,
             f"there is no dead letter {letter_id}",
-            "List the dead letters: mnemon dead list",
+            f"List the dead letters: {complete_command('mnemon dead list', data)}",
         )
     return found
 
 
 async def _confirm_ids(
-    connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
+    connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str, data: Path | None
 ) -> "list[int] | None":
     """Return the ids of the chosen dead letters: given ids in order, or those of a filter oldest first.
 
@@ -245,7 +244,7 @@ async def _confirm_ids(
     from mnemon_infra.broker.dead_letters.listing import read_letters
 
     if isinstance(chosen, list):
-        return [(await _require_letter(connection, each)).id for each in chosen]
+        return [(await _require_letter(connection, each, data)).id for each in chosen]
     found = [letter.id async for letter in read_letters(connection, chosen)]
     if len(found) > 1 and not yes and not await _ask_confirmation(f"{question} {len(found):,} dead letters?"):
         return None
@@ -263,7 +262,7 @@ async def _ask_confirmation(question: str) -> bool:
 
 
 async def _redrive_letters(
-    deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
+    data: Path | None, chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
@@ -271,8 +270,9 @@ async def _redrive_letters(
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
+    deployment = require_deployment(data, "broker", "database")
     async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
-        ids = await _confirm_ids(connection, chosen, yes, "Redrive")
+        ids = await _confirm_ids(connection, chosen, yes, "Redrive", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
         for each in _track_ids(ids, "redriving"):
@@ -290,6 +290,12 @@ async def _redrive_letters(
         typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
     else:
         typer.echo(f"{len(given):,} redriven" if ids else "no dead letters")
+        if given:
+            typer.secho(
+                "  a message that still cannot be handled becomes a dead letter again, with a new id: "
+                f"{complete_command('mnemon dead list', data)}",
+                dim=True,
+            )
         if applied:
             typer.echo(f"{len(applied):,} removed: their events are applied already")
         for one in kept:
@@ -298,13 +304,14 @@ async def _redrive_letters(
 
 
 async def _drop_letters(
-    deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
+    data: Path | None, chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import drop_letter
 
+    deployment = require_deployment(data, "broker", "database")
     async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
-        ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
+        ids = await _confirm_ids(connection, chosen, yes, "Delete for good", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
         for each in _track_ids(ids, "removing"):

@@ -1,12 +1,14 @@
 """Output of dead letters on the terminal, with the next step."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 from nats.aio.msg import Msg
 
+from mnemon.cli.options.target import complete_command
 from mnemon.cli.terminal.output import Figure, show_table
 from mnemon.operations.dead_letters import assess_redrive, get_letter_body
 from mnemon_infra.broker.dead_letters.listing import Letter
@@ -34,8 +36,11 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
     }
 
 
-def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest of `count` dead letters, each in the form that `summarize_letter` returns."""
+def show_letters(newest: Sequence[dict[str, Any]], count: int, data: Path | None, as_json: bool) -> None:
+    """Show the newest of `count` dead letters, each in the form that `summarize_letter` returns.
+
+    `data` is the folder of the stack, for the next step; None if environment variables name the servers.
+    """
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return
@@ -51,28 +56,34 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
         if count > len(newest)
         else f"{count:,} in all"
     )
-    typer.echo(f"\n{shown}. To show one in full: mnemon dead show ID")
+    typer.echo(f"\n{shown}. To show one in full: {complete_command('mnemon dead show ID', data)}")
 
 
-def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
+def show_letter(letter: Letter, original: Msg | None, data: Path | None, as_json: bool) -> None:
     """Show a dead letter in full.
 
     Args:
         letter: the dead letter.
         original: the event that the letter is about; None if the log does not have it, or if the letter is
             about a trigger or an answer.
+        data: folder of the stack, for the next step; None if environment variables name the servers.
         as_json: print one JSON value instead of text.
     """
+    body = get_letter_body(letter, original)
     found = summarize_letter(letter) | {
+        "bytes": len(body),
         "headers": dict(letter.headers),
         "left_out": letter.left_out,
         "in_log": original is not None if letter.kind == "event" else None,
-        "next": _describe_next_step(letter, original),
-        "body": get_letter_body(letter, original).decode(errors="replace"),
+        "next": _describe_next_step(letter, original, data),
+        "body_from": "log" if original is not None and letter.left_out else "letter",
+        "body": body.decode(errors="replace"),
     }
     if as_json:
         typer.echo(json.dumps(found))
         return
+    if letter.left_out:
+        found |= {"left_out": f"{letter.left_out}: not in the letter", "body_from": _describe_source(found)}
     for name, value in found.items():
         if name != "body" and value not in (None, {}):
             typer.echo(
@@ -81,9 +92,17 @@ def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
     typer.echo(f"\n{_replace_unprintable(found['body'])}")
 
 
-def _describe_next_step(letter: Letter, original: Msg | None) -> str:
+def _describe_source(found: Mapping[str, Any]) -> str:
+    if found["body_from"] == "log":
+        return f"the log, at position {found['sequence']}"
+    return "the letter; the log no longer has the event" if found["in_log"] is False else "the letter"
+
+
+def _describe_next_step(letter: Letter, original: Msg | None, data: Path | None) -> str:
     found = assess_redrive(letter, original)
-    redrive, drop = (f"mnemon dead {command} {letter.id}" for command in ("redrive", "drop"))
+    redrive, drop = (
+        complete_command(f"mnemon dead {command} {letter.id}", data) for command in ("redrive", "drop")
+    )
     match found.redrive:
         case "now":
             return f"{found.reason}: {redrive}"

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
@@ -97,6 +98,11 @@ async def open_deployment(
     yield TargetServers(deployment, is_running=True)
 
 
+def complete_command(command: str, data: Path | None) -> str:
+    """Return a command to type next, for the same servers: with the `--data` of the current command."""
+    return command if data is None else f"{command} --data {quote(str(data))}"
+
+
 def load_deployment() -> "Deployment":
     """Load the deployment from the environment; end the command if a variable is invalid."""
     from pydantic import ValidationError
@@ -132,9 +138,10 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
             refuse(
                 ExitCode.UNAVAILABLE,
                 f"the stack in {data} ({holder}) does not answer",
-                f"Show the cause: mnemon status --data {data}",
+                f"Show the cause: {complete_command('mnemon status', data)}",
             )
-        refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: mnemon up --data {data}")
+        start = complete_command("mnemon up", data)
+        refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: {start}")
     nats = FolderLogins(data).add_login(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than all else of `mnemon save`.
     database = endpoints.database if "database" in needed else None

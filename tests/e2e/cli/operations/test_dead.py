@@ -16,6 +16,10 @@ from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.processes.terminal import run_at_terminal
 from tests.support.stock_client import Stock
 
+COMES_BACK = (
+    "  a message that still cannot be handled becomes a dead letter again, with a new id: mnemon dead list"
+)
+
 Run = Callable[..., Awaitable[CommandResult]]
 
 
@@ -63,7 +67,7 @@ async def test_dead_letter_is_listed_shown_and_redriven(
     assert (all_of_it["in_log"], all_of_it["kind"]) == (True, "event")
 
     done = await run("redrive", "1")
-    assert (done.code, done.out) == (0, "1 redriven\n")
+    assert (done.code, done.out.splitlines()) == (0, ["1 redriven", COMES_BACK])
     async with run_consumers(("persist", "retrieve"), deployment):
         end = (await stock.connection.jetstream().stream_info("LOG")).state.last_seq
         assert await stock.contents(min_seq=end) == ["Привет"]
@@ -91,7 +95,7 @@ async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) ->
     }
     rest = await run("redrive", "--all", "--yes")
     assert rest.code == 1
-    assert rest.out == "2 redriven\n"
+    assert rest.out.splitlines() == ["2 redriven", COMES_BACK]
     assert "dead letter 5 was not redriven: the letter does not name" in rest.err
     assert "mnemon dead drop 5" in (await run("show", "5")).out
 
@@ -101,6 +105,22 @@ async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) ->
     for command in ("redrive", "drop"):
         nothing = await run(command, "--all", "--yes")
         assert (nothing.code, nothing.out) == (0, "no dead letters\n")
+
+
+async def test_shown_letter_says_where_its_body_is_from(run: Run, stock: Stock) -> None:
+    body = b'{"role": "user", "content": "my card is 4111'
+    await stock.publish("chat.acme.u1.-.message.v1", body)
+    await bury_next(stock.connection, dead=Dead("invalid_body", "no JSON", is_confidential=True))
+    shown = (await run("show", "1")).out
+    assert f"bytes     {len(body)}\n" in shown
+    assert "left_out  headers and body: not in the letter\n" in shown
+    assert "body_from the log, at position 1\n" in shown
+    assert shown.endswith(f"\n\n{body.decode()}\n")
+    assert json.loads((await run("show", "1", "--json")).out)["body_from"] == "log"
+    await stock.connection.jetstream().purge_stream("LOG")
+    gone = (await run("show", "1")).out
+    assert "bytes     0\n" in gone
+    assert "body_from the letter; the log no longer has the event\n" in gone
 
 
 async def test_invalid_dead_command_changes_nothing(run: Run, stock: Stock) -> None:
