@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -76,7 +76,9 @@ def get(
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
-    _perform_connected(lambda connection: _show_settings(connection, names or [], tenant, as_json), data)
+    _perform_connected(
+        lambda connection: _show_settings(connection, names or [], tenant, data, as_json), data
+    )
 
 
 @app.command("set")
@@ -104,7 +106,7 @@ def set_(
 
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
-    values = dict(map(parse_assignment, assignments))
+    values = dict(parse_assignment(each, data) for each in assignments)
     _perform_connected(lambda connection: _set_values(connection, values, tenant, as_json), data)
 
 
@@ -183,10 +185,10 @@ SettingsCommand = Callable[["Client"], Coroutine[Any, Any, None]]
 
 def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
     deployment = require_deployment(data, "broker")
-    perform_command(_run_connected(command, deployment))
+    perform_command(_run_connected(command, deployment, data))
 
 
-async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> ExitCode:
+async def _run_connected(command: SettingsCommand, deployment: "Deployment", data: Path | None) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.connection import connect_deployment
@@ -199,7 +201,8 @@ async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> 
         async with await connect_deployment(deployment, name="mnemon-settings") as connection:
             await command(connection)
     except InvalidBody as error:
-        refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get")
+        listing = complete_command("mnemon settings get", data)
+        refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except (NoSuchRevision, SettingsContended) as error:
@@ -207,7 +210,9 @@ async def _run_connected(command: SettingsCommand, deployment: "Deployment") -> 
     return ExitCode.DONE
 
 
-async def _show_settings(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
+async def _show_settings(
+    connection: "Client", names: list[str], tenant: str | None, data: Path | None, as_json: bool
+) -> None:
     from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
     from mnemon_infra.settings.effective import read_effective_settings
 
@@ -217,11 +222,11 @@ async def _show_settings(connection: "Client", names: list[str], tenant: str | N
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
         )
-        typer.echo(
-            f"  Set a valid value: mnemon settings set NAME=VALUE --tenant {tenant}. Or restore a former"
-            f" revision: mnemon settings rollback REVISION --tenant {tenant}",
-            err=True,
+        change, restore = (
+            complete_command(f"mnemon settings {command} --tenant {tenant}", data)
+            for command in ("set NAME=VALUE", "rollback REVISION")
         )
+        typer.echo(f"  Set a valid value: {change}. Or restore a former revision: {restore}", err=True)
     if as_json:
         document: Document = {}
         for name in wanted:
@@ -326,20 +331,24 @@ async def _change_settings(
         typer.echo(f"mnemon: {said}", err=True)
 
 
-def parse_assignment(assignment: str) -> tuple[str, Any]:
-    """Parse NAME=VALUE; end the command if the text has another form."""
+def parse_assignment(assignment: str, data: Path | None) -> tuple[str, Any]:
+    """Parse NAME=VALUE; end the command if the text has another form.
+
+    `data` is the folder of the stack, for the next step; None if environment variables name the servers.
+    """
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(
             ExitCode.USAGE_ERROR,
             f"{assignment!r} is not of the form NAME=VALUE",
-            "For example: recent_messages=20. List the settings: mnemon settings get",
+            "For example: recent_messages=20. List the settings: "
+            f"{complete_command('mnemon settings get', data)}",
         )
     if not value:
         refuse(
             ExitCode.USAGE_ERROR,
             f"{name} has no value after the equals sign",
-            f"To restore the default: mnemon settings unset {name}",
+            f"To restore the default: {complete_command(f'mnemon settings unset {name}', data)}",
         )
     try:
         return name, json.loads(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -108,8 +108,11 @@ async def _revoke_key(key_id: str, data: "Path | None") -> ExitCode:
     async with _open_keys(data) as keys:
         if not await keys.revoke(key_id):
             refuse(
-                ExitCode.NEGATIVE_RESULT, f"there is no key {key_id!r}", "List the keys: mnemon auth key list"
+                ExitCode.NEGATIVE_RESULT,
+                f"there is no key {key_id!r}",
+                f"List the keys: {complete_command('mnemon auth key list', data)}",
             )
+    typer.echo(f"revoked: {key_id}")
     return ExitCode.DONE
 
 

@@ -169,6 +169,8 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
             f"the tenant {name!r} has no login",
             "List the logins: mnemon auth list --data DIR, or with --file FILE",
         )
+    if data:
+        typer.echo(f"revoked: {name}")
     perform_command(_apply_change(data, file))
 
 

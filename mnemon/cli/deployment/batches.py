@@ -4,12 +4,11 @@ import json
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.display_text import make_printable
@@ -88,8 +87,7 @@ async def _list_batches(
         _show_batches(shown, state)
         if older:
             options = "" if state == "all" else f" --state {state}"
-            where = f" --data {quote(str(data))}" if data else ""
-            typer.echo(f"older: mnemon batches --before {older}{options}{where}")
+            typer.echo(f"older: {complete_command(f'mnemon batches --before {older}{options}', data)}")
     return ExitCode.DONE
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 from mnemon.display_text import format_count
@@ -147,14 +147,12 @@ def _format_total(total: "Total") -> tuple[object, ...]:
 def _show_how_to_price(period: "Period", data: Path | None) -> None:
     prices = [each.model_dump(mode="json", exclude_defaults=True) for each in period.prices]
     prices += [{"model": model, "input": 0, "output": 0} for model in period.unpriced_models]
-    where = f" --data {quote(str(data))}" if data else ""
+    assignment = f"spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
     typer.echo(
         f"no price      {format_count(period.total.unpriced, 'call')} without a price, not in the cost. To"
         " set prices:"
     )
-    typer.echo(
-        f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
-    )
+    typer.echo(f"  {complete_command(f'mnemon settings set {assignment}', data)}")
     typer.echo("  replace each 0 by the price of a million tokens, in US dollars")
 
 

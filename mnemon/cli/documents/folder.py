@@ -63,7 +63,7 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
             f"{request.folder} has no files to index, or git ignores all of them; give another folder",
         )
     try:
-        async with connect_memory(deployment, request.target.tenant) as memory:
+        async with connect_memory(deployment, request.target.tenant, request.target.data) as memory:
             end = (await memory.status(request.target.user)).log_seq
             known = await memory.documents(request.target.user, collection=request.collection, min_seq=end)
             unreadable = [path for path, reason in reading.left_out.items() if reason == "unreadable"]

@@ -17,7 +17,7 @@ from mnemon.cli.imports.progress import (
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -153,9 +153,7 @@ def locomo(
     if dry_run:
         _show_conversations(conversations, None, as_json)
         return
-    perform_command(
-        _publish_conversations(require_deployment(data, "broker"), tenant, conversations, as_json)
-    )
+    perform_command(_publish_conversations(data, tenant, conversations, as_json))
 
 
 def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
@@ -174,13 +172,14 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
 
 
 async def _publish_conversations(
-    deployment: "Deployment", tenant: str, conversations: "list[LocomoConversation]", as_json: bool
+    data: Path | None, tenant: str, conversations: "list[LocomoConversation]", as_json: bool
 ) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import NotConnected, PublishFailed
 
+    deployment = require_deployment(data, "broker")
     events = [event for conversation in conversations for event in conversation.events]
     try:
         async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
@@ -191,7 +190,8 @@ async def _publish_conversations(
     except (InvalidId, InvalidBody) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Check the servers: mnemon status")
+        check = complete_command("mnemon status", data)
+        refuse(ExitCode.UNAVAILABLE, str(error), f"Check the servers: {check}")
     except PublishFailed as error:
         again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 import typer
 
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.options.target import DataOption, open_deployment, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
@@ -154,9 +154,9 @@ async def _write_export(
                 written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
-                "Check the lag of the consumers: mnemon status"
+                f"Check the lag of the consumers: {complete_command('mnemon status', data)}"
                 if servers.is_running
-                else "Start the stack: mnemon up"
+                else f"Start the stack: {complete_command('mnemon up', data)}"
             )
             refuse(ExitCode.UNAVAILABLE, str(error), next_step)
         columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"

@@ -215,10 +215,13 @@ def get(
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
     wanted: dict[str, Any] = {"scope": scope, "offset": offset, "min_seq": min_seq}
+    is_fact = scope == "memories" or (scope is None and _FACT_ID.fullmatch(id_))
+    documents = f"List the documents: mnemon document list {request.options}"
     request.send(
         lambda memory: memory.get(request.user, id_, **wanted),
         _show_item,
-        list_command="read",
+        list_command="read" if scope in (None, "memories") else "",
+        alternative="" if is_fact or scope in ("messages", "summaries") else documents,
     )
 
 

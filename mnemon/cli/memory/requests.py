@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
@@ -108,8 +109,7 @@ class MemoryRequest:
     @property
     def options(self) -> str:
         """Options that name the tenant and the user, for a suggested command."""
-        data = f" --data {quote(str(self.data))}" if self.data else ""
-        return f"--tenant {quote(self.tenant)} --user {quote(self.user)}{data}"
+        return complete_command(f"--tenant {quote(self.tenant)} --user {quote(self.user)}", self.data)
 
     def send(
         self,
@@ -136,8 +136,10 @@ class MemoryRequest:
 
 
 @asynccontextmanager
-async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
-    """Connect to a tenant's memory until the end of the block.
+async def connect_memory(
+    deployment: "Deployment", tenant: str, data: Path | None = None
+) -> AsyncIterator["MemoryClient"]:
+    """Connect to a tenant's memory until the end of the block; `data` is the folder of its stack, if given.
 
     End the command if no server answers or accepts the login, or if an id in the block is invalid.
     """
@@ -151,7 +153,8 @@ async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), "Check the servers: mnemon status")
+        check = complete_command("mnemon status", data)
+        refuse(ExitCode.UNAVAILABLE, str(error), f"Check the servers: {check}")
 
 
 async def _send_request(
@@ -166,7 +169,7 @@ async def _send_request(
     from mnemon_producers.errors import AskFailed
 
     try:
-        async with connect_memory(deployment, request.tenant) as memory:
+        async with connect_memory(deployment, request.tenant, request.data) as memory:
             reply = await send(memory)
     except InvalidBody as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
@@ -179,7 +182,8 @@ async def _send_request(
                 failed.error.message,
                 next_step if failed.error.code == "not_found" else "",
             )
-        refuse(ExitCode.UNAVAILABLE, str(failed), "Check the servers: mnemon status")
+        check = complete_command("mnemon status", request.data)
+        refuse(ExitCode.UNAVAILABLE, str(failed), f"Check the servers: {check}")
     if request.as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.options.target import open_deployment
+from mnemon.cli.options.target import complete_command, open_deployment
 from mnemon.cli.rebuild.actions import show_result
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
@@ -50,19 +50,21 @@ async def redecide(
     from mnemon_infra.settings.store import SettingsContended, change_settings, read_documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
-    edit = _create_edit(changed_settings)
+    edit = _create_edit(changed_settings, data)
     async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         try:
             resolve_settings(edit((await read_documents(place.connection))[0]))
         except InvalidBody as error:
-            refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get dedupe")
+            listing = complete_command("mnemon settings get dedupe", data)
+            refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
         embedding = await choose_embedding(place, place.deployment)
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
                 refuse(
                     ExitCode.USAGE_ERROR,
                     "the settings name no embedding model",
-                    "Set a provider: mnemon settings set embedding.provider=NAME",
+                    "Set a provider: "
+                    f"{complete_command('mnemon settings set embedding.provider=NAME', data)}",
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
@@ -71,7 +73,7 @@ async def redecide(
                         lambda done, total: update(completed=done, total=total)
                     )
                 if as_json or not await _confirm_outcome(outcome):
-                    _show_unchanged(outcome, changed_settings, as_json)
+                    _show_unchanged(outcome, changed_settings, data, as_json)
                     return ExitCode.DONE
             revision = None
             if changed_settings:
@@ -102,7 +104,7 @@ async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
         raise
 
 
-def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
+def _create_edit(assignments: Sequence[str], data: Path | None) -> "Callable[[Document], Document]":
     from mnemon_contracts.settings.document import set_value
 
     for each in assignments:
@@ -112,7 +114,7 @@ def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]"
                 f"--redecide {each.partition('=')[0]}: only settings of the group dedupe are accepted",
                 "For example: --redecide dedupe.update_threshold=0.8",
             )
-    pairs = [parse_assignment(each) for each in assignments]
+    pairs = [parse_assignment(each, data) for each in assignments]
 
     def edit(document: "Document") -> "Document":
         for name, value in pairs:
@@ -127,12 +129,15 @@ async def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
     return bool(outcome.changed) and can_ask() and await ask_confirmation("Make these changes?")
 
 
-def _show_unchanged(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:
+def _show_unchanged(
+    outcome: "RedecideOutcome", changed_settings: Sequence[str], data: Path | None, as_json: bool
+) -> None:
     options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
+    command = complete_command(f"mnemon rebuild {options} --yes", data)
     if changed_settings:
-        advice = f" To change the facts and the settings: mnemon rebuild {options} --yes"
+        advice = f" To change the facts and the settings: {command}"
     elif outcome.changed:
-        advice = f" To change the facts: mnemon rebuild {options} --yes"
+        advice = f" To change the facts: {command}"
     else:
         advice = ""
     show_result(as_json, {**_outcome_to_json(outcome), "changed": False}, f"Nothing was changed.{advice}")

@@ -87,7 +87,7 @@ async def _run_trial(
 
     async with AsyncExitStack() as ends:
         deployment = await ends.enter_async_context(open_servers(data, print_line, lambda _: nullcontext()))
-        memory = await ends.enter_async_context(connect_memory(deployment, tenant))
+        memory = await ends.enter_async_context(connect_memory(deployment, tenant, data))
         try:
             steps = [await _import_file(deployment, files, tenant)] if files else []
             steps += await _perform_steps(memory, user, text, query)

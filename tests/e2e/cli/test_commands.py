@@ -15,10 +15,56 @@ import pytest
 from mnemon_consumers.app import VECTOR_WRITERS
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from tests.support.processes.stack import TIMEOUT, Up, mnemon, until
+from tests.support.processes.stack import TIMEOUT, CommandResult, Up, mnemon, until
 from tests.support.servers.qdrant import URL, stack_environment
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+
+
+async def test_printed_next_steps_name_the_folder(shared: Up) -> None:
+    tenant, folder = "next-steps", f"--data {shared.data}"
+    assert shared.endpoints is not None
+    async with await nats.connect(shared.endpoints.nats) as client:
+        await client.jetstream().publish(f"chat.{tenant}.u1.-.message.v1", b"not json")
+
+    async def run(*arguments: str) -> CommandResult:
+        return await mnemon(*arguments, "--data", shared.data)
+
+    async with asyncio.timeout(TIMEOUT):
+        while "invalid_body" not in (listed := await run("dead", "list", "--tenant", tenant)).out:
+            await asyncio.sleep(0.1)
+    assert listed.out.endswith(f"mnemon dead show ID {folder}\n")
+    letter = listed.out.splitlines()[1].split()[0]
+    shown = await run("dead", "show", letter)
+    assert (
+        f"mnemon dead redrive {letter} {folder}. Or drop it: mnemon dead drop {letter} {folder}" in shown.out
+    )
+    assert (await run("dead", "drop", letter)).code == 0
+
+    key = json.loads((await run("auth", "key", "create", "--tenant", tenant, "--json")).out)["id"]
+    revoked = await run("auth", "key", "revoke", key)
+    assert (revoked.code, revoked.out) == (0, f"revoked: {key}\n")
+    user = ("--tenant", tenant, "--user", "u1")
+    documents = f"List the documents: mnemon document list {' '.join(user)} {folder}"
+    for arguments, step in (
+        (("dead", "show", letter), f"List the dead letters: mnemon dead list {folder}"),
+        (("dead", "redrive"), f"List the dead letters: mnemon dead list {folder}"),
+        (("auth", "key", "revoke", key), f"List the keys: mnemon auth key list {folder}"),
+        (("settings", "get", "nonsense"), f"List the settings: mnemon settings get {folder}"),
+        (
+            ("settings", "set", "recent_messages"),
+            f"For example: recent_messages=20. List the settings: mnemon settings get {folder}",
+        ),
+        (
+            ("get", "notes", *user),
+            f"List the ids: mnemon read {' '.join(user)} {folder}. {documents}",
+        ),
+        (("get", "pf_001", *user), f"List the ids: mnemon read {' '.join(user)} {folder}"),
+        (("get", "notes", "--scope", "documents", *user), documents),
+    ):
+        refused = await run(*arguments)
+        assert refused.code != 0
+        assert refused.err.splitlines()[-1] == f"  {step}"
 
 
 async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:

@@ -15,7 +15,7 @@ def test_setting_that_decides_nothing_is_refused_with_an_example(
     given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit) as ended:
-        redeciding._create_edit([given])
+        redeciding._create_edit([given], None)
     assert ended.value.exit_code == 2
     assert "--redecide dedupe.update_threshold=0.8" in capsys.readouterr().err
 
