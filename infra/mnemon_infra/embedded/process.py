@@ -1,8 +1,10 @@
 """Server that runs as a child process, outlives its parent's `kill -9`, and is found by the next run."""
 
 import asyncio
+import errno
 import os
 import signal
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -27,6 +29,19 @@ _FATAL = "FATAL:", "PANIC:", "[FTL]"
 
 class ServerFailed(Exception):
     """A server of the stack cannot be started or reloaded; the message has the reason."""
+
+
+class PortInUse(Exception):
+    """The port that was chosen for a server cannot be opened.
+
+    Attributes:
+        part: part of the stack: `broker` or `database`.
+    """
+
+    def __init__(self, part: str, port: int, error: OSError) -> None:
+        problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be opened: {error.strerror}"
+        super().__init__(f"port {port} {problem}")
+        self.part = part
 
 
 class ServerProcess(ABC):
@@ -75,6 +90,22 @@ class ServerProcess(ABC):
     @abstractmethod
     def is_responding(self, pid: int) -> bool:
         """Return whether the server that runs as `pid` has reported that it is ready."""
+
+    def require_port(self, port: int | None) -> None:
+        """Check that the server can open a port; None stands for any port.
+
+        A port that a server of the same folder holds is not checked: `start` ends that server.
+
+        Raises:
+            PortInUse: the port cannot be opened, for example because another program has it.
+        """
+        if port is None or any(self.list_orphans()):
+            return
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                pass
+        except OSError as error:
+            raise PortInUse(self.part, port, error) from error
 
     async def start(self) -> None:
         """End a server that a killed run left, then start the server. Return when it answers.

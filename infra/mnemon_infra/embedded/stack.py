@@ -185,6 +185,7 @@ async def run_stack(
     Raises:
         FolderInUse: another process holds the folder.
         FolderTooNew: a newer version has written the folder.
+        PortInUse: a chosen port cannot be opened.
         ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
         ForeignLoginFile: the file of logins in the folder was not written by `mnemon auth`.
@@ -207,6 +208,9 @@ async def run_stack(
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)
+        for server, port in (broker, nats_port), (database, database_port):
+            if server:
+                server.require_port(port)
         ends.push_async_callback(_stop_servers, servers)
         await _run_all(*(_start_server(server) for server in servers))
         started: dict[str, Any] = {"nats_url": broker.url} if broker else {}

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import signal
+import socket
 import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import nats
 import psutil
@@ -169,6 +171,15 @@ async def asked_until(url: str, seq: int) -> list[str]:
             found = []
         if found or time.monotonic() > deadline:
             return found
+
+
+@pytest.mark.parametrize("option", ["--nats-port", "--database-port"])
+async def test_taken_port_is_refused_at_once_with_the_option(data: Path, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = await mnemon("up", "--data", data, option, str(port))
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == f"mnemon: port {port} is in use\n  Choose another {option}, or leave it out\n"
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.embedded.process import ServerFailed
+from mnemon_infra.embedded.process import PortInUse, ServerFailed
 from mnemon_infra.embedded.stack import run_stack
 from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 
@@ -162,6 +162,28 @@ async def test_servers_start_in_folders_of_any_name(data: Path, name: str) -> No
     assert not database.log_path.parent.stat().st_mode & 0o077
     await broker.stop()
     await database.stop()
+
+
+@pytest.mark.parametrize(("option", "part"), [("nats_port", "broker"), ("database_port", "database")])
+async def test_a_stack_whose_port_is_taken_starts_no_server(data: Path, option: str, part: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUse, match=f"^port {port} is in use$") as refused:
+            async with run_stack(data, Deployment.model_construct(), **{option: port}):
+                pass
+    assert refused.value.part == part
+    assert not list((data / "logs").glob("*"))
+
+
+async def test_a_chosen_port_is_free_once_the_servers_of_a_killed_run_have_ended(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    former, server = NatsServer(data, port), NatsServer(data, port)
+    await former.start()
+    server.require_port(port)
+    await server.start()
+    await server.stop()
+    server.require_port(port)
 
 
 async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> None:
