@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemon.http.lazy_process import LazyProcess, start_on_demand
-from mnemon.http.saved_port import open_saved_port
+from mnemon.http.saved_port import open_saved_port, read_saved_port
 from mnemon.http.server import format_address
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
@@ -23,10 +23,17 @@ FIRST_TENANT: Final = "default"
 
 
 class GatewayAddress(NamedTuple):
-    """The address of the gateway; `new_key` is the first key of the folder, None if the key is not new."""
+    """The address of the gateway.
+
+    Attributes:
+        address: the address, such as `http://127.0.0.1:8080`.
+        new_key: the first key of the folder; None if the key is not new.
+        taken_port: the former or usual port, if another process has it; None if the gateway has this port.
+    """
 
     address: str
     new_key: str | None
+    taken_port: int | None
 
 
 @asynccontextmanager
@@ -47,12 +54,14 @@ async def serve_gateway(
             created.
         ApiKeysNotProvisioned: the bucket of keys is absent, so the first key cannot be created.
     """
+    expected = port or read_saved_port(_get_port_path(data)) or USUAL_PORT
     with open_gateway_socket(data, port) as listening:
+        taken = None if listening.getsockname()[1] == expected else expected
         key = None if has_key(data) else await _create_first_key(data, operator)
         options = json.dumps(deployment.to_json())
         process = LazyProcess("mnemon.gateway", lambda: options, lambda _: None)
         async with start_on_demand(process, listening):
-            yield GatewayAddress(format_address(listening), key)
+            yield GatewayAddress(format_address(listening), key, taken)
 
 
 def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
@@ -61,7 +70,11 @@ def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
     """
-    return open_saved_port(prepare_key_path(data).with_name("port"), port, USUAL_PORT)
+    return open_saved_port(_get_port_path(data), port, USUAL_PORT)
+
+
+def _get_port_path(data: Path) -> Path:
+    return prepare_key_path(data).with_name("port")
 
 
 def prepare_key_path(data: Path) -> Path:

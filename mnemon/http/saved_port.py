@@ -31,11 +31,20 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
             return _save_port(path, open_listening_socket(_HOST, port))
         except OSError as error:
             raise PortTaken(f"port {port} cannot be opened: {error.strerror}; choose another port") from error
-    with suppress(OSError, ValueError):
-        return open_listening_socket(_HOST, int(path.read_text("ascii")))
+    if former := read_saved_port(path):
+        with suppress(OSError):
+            return open_listening_socket(_HOST, former)
     with suppress(OSError):
         return _save_port(path, open_listening_socket(_HOST, usual))
     return _save_port(path, open_listening_socket(_HOST, 0))
+
+
+def read_saved_port(path: Path) -> int | None:
+    """Return the port of the former run; None if there was none."""
+    try:
+        return int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _save_port(path: Path, listening: socket.socket) -> socket.socket:

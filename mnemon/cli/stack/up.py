@@ -270,6 +270,12 @@ def _show_addresses(
     lines |= {"gateway": f"{gateway.address}  ({_describe_key(stack, gateway)})"} if gateway else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
+    if gateway and gateway.taken_port:
+        typer.secho(
+            f"  Port {gateway.taken_port} is in use, so the gateway has another one. To choose one:"
+            " --gateway-port PORT",
+            fg="yellow",
+        )
     look = spell_command(f"mnemon status --data {stack.data}")
     typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")
 
