@@ -1,9 +1,9 @@
 """A Telegram bot with memory.
 
-    pip install mnemon aiogram openai
+    pip install . aiogram openai                           # in a clone of mnemon
     export BOT_TOKEN=...                                   # from @BotFather
     export MNEMON_MODEL_URL=http://127.0.0.1:11434/v1 MNEMON_MODEL=qwen3:8b
-    python telegram_bot.py
+    python docs/examples/telegram_bot.py
 
 The bot publishes each message, requests the context of each answer, and has a model write the answer. While
 mnemon is down, the bot answers without memory. It publishes the messages of that time once mnemon is back, if
