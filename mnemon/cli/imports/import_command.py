@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterator
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,10 +26,14 @@ from mnemon.display_text import format_count
 if TYPE_CHECKING:
     from mnemon.operations.imports.postgres import RowReader
     from mnemon.operations.imports.records import ImportRecord
+    from mnemon.operations.imports.telegram import TelegramReader
     from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
     from mnemon_producers.locomo import LocomoConversation
     from mnemon_producers.publisher import Published
+
+_MOST_SENDERS: Final = 5
+"""Maximum number of senders to name if no message is from the sender in `--bot`."""
 
 app = typer.Typer(no_args_is_help=True, help="Import memory from files and other systems.")
 
@@ -90,15 +95,43 @@ def telegram(
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
-    Exits with code 1 if a record is refused.
+    Exits with code 1 if a record is refused, or with code 2 if no message is from the sender in --bot.
 
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
     from mnemon.operations.imports.telegram import TelegramReader
 
     check_owner(tenant, user)
-    found = ImportFiles(files, TelegramReader(bot, user, parse_time_zone(zone)).read)
+    reader = TelegramReader(bot, user, parse_time_zone(zone))
+    found = ImportFiles(files, reader.read)
+    if bot is not None:
+        _require_sender(files, reader, bot)
     options.run_import(found.read_records(), tenant, found)
+
+
+def _require_sender(files: list[Path], reader: "TelegramReader", bot: str) -> None:
+    """End the command if no message is from the assistant. Standard input is not read for this."""
+    from mnemon.operations.imports.records import NotReadable
+    from mnemon.operations.imports.telegram import list_senders
+
+    senders: dict[str, str] = {}
+    try:
+        for path in files:
+            if path == Path("-"):
+                return
+            with path.open("rb") as file:
+                for role, sender, name in list_senders(reader.read(file)):
+                    if role == "assistant":
+                        return
+                    senders.setdefault(sender, name)
+    except (OSError, NotReadable):
+        return  # the import reports the file
+    named = ", ".join(f"{name!r} ({sender})" for sender, name in islice(senders.items(), _MOST_SENDERS))
+    refuse(
+        ExitCode.USAGE_ERROR,
+        f"no message is from {bot!r}, so nothing was imported",
+        f"Give one of the senders as --bot: {named}" if named else "",
+    )
 
 
 @app.command("openai")

@@ -13,7 +13,7 @@ import typer
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
-from mnemon.display_text import format_count
+from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
     from mnemon.operations.imports.records import ImportRecord, RefusedRecord
@@ -215,6 +215,11 @@ def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
         show_table(("event", "found"), sorted(report.events.items()))
     else:
         typer.echo("0 events found.")
+    if users := [user if tenant is None else f"{tenant}/{user}" for tenant, user in report.first_users]:
+        more = " and more" if report.has_more_users else ""
+        typer.echo(
+            make_printable(f"Events of {'user' if len(users) == 1 else 'users'} {', '.join(users)}{more}.")
+        )
     for reason, count in report.left_out.most_common():
         typer.echo(f"{count:,} left out: {reason}")
     if report.refused:

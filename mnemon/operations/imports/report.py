@@ -9,7 +9,7 @@ from typing import Any, Final
 from mnemon.operations.imports.records import ImportDoubt, IncomingEvent, LeftOutRecord, RefusedRecord
 
 MAX_FIRST: Final = 10
-"""Maximum number of refusals, and of doubts, that the report names."""
+"""Maximum number of users, of refusals and of doubts that the report names."""
 
 
 @dataclass(slots=True)
@@ -20,6 +20,9 @@ class ImportReport:
         keep: receives each refused record.
         events: number of events that can be imported, by name of event.
         users: number of users with such events; a user counts again after events of another user.
+        first_users: the first of these users, at most `MAX_FIRST`, each with the tenant that the source
+            names; None if it names none.
+        has_more_users: True if there are users beyond `first_users`.
         published: events that are new in the log.
         already_there: events that the log had already, before the import or by an earlier record of it.
         left_out: number of records that are not part of a memory, by reason.
@@ -35,6 +38,8 @@ class ImportReport:
     keep: Callable[[RefusedRecord], None] | None = None
     events: Counter[str] = field(default_factory=Counter)
     users: int = 0
+    first_users: list[tuple[str | None, str]] = field(default_factory=list)
+    has_more_users: bool = False
     published: int = 0
     already_there: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
@@ -51,8 +56,15 @@ class ImportReport:
         self.events[name] += 1
         user = incoming.tenant, incoming.user
         # Sources list users one after another; a user who appears again later is counted again.
-        self.users += user != self._user
+        if user == self._user:
+            return
+        self.users += 1
         self._user = user
+        if user not in self.first_users:
+            if len(self.first_users) < MAX_FIRST:
+                self.first_users.append(user)
+            else:
+                self.has_more_users = True
 
     def count_refused(self, refused: RefusedRecord) -> None:
         """Count a record that cannot be imported."""
@@ -77,6 +89,7 @@ class ImportReport:
         return {
             "events": dict(self.events),
             "users": self.users,
+            "first_users": [{"tenant": tenant, "user": user} for tenant, user in self.first_users],
             "published": self.published,
             "already_there": self.already_there,
             "left": dict(self.left_out),

@@ -6,7 +6,7 @@ the assistant, and reports a doubt. In a group, messages keep the names of their
 the file: such files have hundreds of megabytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, BinaryIO, Final
@@ -17,6 +17,7 @@ from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
     ImportDoubt,
     ImportRecord,
+    IncomingEvent,
     LeftOutRecord,
     NotReadable,
     Reassignment,
@@ -26,6 +27,7 @@ from mnemon.operations.imports.records import (
     parse_unix_time,
     set_zone,
 )
+from mnemon_contracts.events.chat import MessageV1
 
 _SINGLE_USER_CHATS: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
@@ -136,7 +138,7 @@ class TelegramReader:
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
             yield ImportDoubt(
                 chat.place,
-                f"no sender is {self.bot!r}, so all messages are imported as the user's: check --bot",
+                f"no sender is {self.bot!r}, so no message is imported as the assistant's: check --bot",
             )
 
     def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
@@ -230,6 +232,13 @@ class TelegramReader:
             raise ValueError(
                 f"date: must be a time such as 2026-03-01T10:00:00, not {message['date']!r}"
             ) from error
+
+
+def list_senders(records: Iterable[ImportRecord]) -> Iterator[tuple[str, str, str]]:
+    """Yield the role, the id and the name of the sender of each message that can be imported."""
+    for each in records:
+        if isinstance(each, IncomingEvent) and isinstance(each.event, MessageV1):
+            yield each.event.role, str(each.source.get("from_id", "")), each.event.name or ""
 
 
 def _parse_person(sender: object) -> str:

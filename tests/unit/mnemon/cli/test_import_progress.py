@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from mnemon.cli.app import app
 from mnemon.cli.imports.progress import ImportFiles, ImportOptions
@@ -55,6 +55,51 @@ def test_dry_run_names_the_policy_that_judged_facts(
         ImportOptions(dry_run=True).run_import(files.read_records(), "acme", files)
     said = "2 proposed facts were judged by the default policy; an import uses the policy of the tenant."
     assert said in capsys.readouterr().out
+
+
+CHAT = {
+    "name": "Helper",
+    "type": "personal_chat",
+    "id": 777,
+    "messages": [
+        {
+            "id": number,
+            "type": "message",
+            "date": "2026-03-01T10:00:00",
+            "from": name,
+            "from_id": f"user{sender}",
+            "text": "Hi",
+        }
+        for number, (sender, name) in enumerate(((777, "Helper"), (42, "Anna")))
+    ],
+}
+
+
+def try_telegram(tmp_path: Path, *options: str) -> Result:
+    export = tmp_path / "result.json"
+    export.write_text(json.dumps(CHAT))
+    return CliRunner().invoke(
+        app, ["import", "telegram", str(export), "--tenant", "acme", "--dry-run", *options]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "user"), [((), "42"), (("--bot", "Anna"), "777"), (("--user", "u1"), "u1")]
+)
+def test_report_names_the_user_whose_memory_is_filled(
+    tmp_path: Path, options: tuple[str, ...], user: str
+) -> None:
+    done = try_telegram(tmp_path, *options)
+    assert (done.exit_code, f"Events of user {user}.\n" in done.stdout) == (0, True)
+
+
+def test_unknown_bot_is_refused_with_the_senders(tmp_path: Path) -> None:
+    refused = try_telegram(tmp_path, "--bot", "Helpr")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines() == [
+        "mnemon: no message is from 'Helpr', so nothing was imported",
+        "  Give one of the senders as --bot: 'Helper' (user777), 'Anna' (user42)",
+    ]
 
 
 def test_standard_input_cannot_be_rewritten() -> None:

@@ -36,7 +36,15 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
     )
     figures = report.to_json()
     assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
+    assert [each["user"] for each in figures["first_users"]] == ["u1", "u2"]
     assert (figures["left"], figures["refused"], figures["published"]) == ({"a call": 1}, 0, 0)
+
+
+async def test_report_names_some_users_and_says_whether_there_are_more() -> None:
+    few = await report_on(*(said(f"u{number}") for number in (1, 2, 1, 2)))
+    assert ([user for _, user in few.first_users], few.has_more_users) == (["u1", "u2"], False)
+    many = await report_on(*(said(f"u{number}") for number in range(MAX_FIRST + 1)))
+    assert (len(many.first_users), many.has_more_users) == (MAX_FIRST, True)
 
 
 @pytest.mark.parametrize(
