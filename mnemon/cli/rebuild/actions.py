@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from mnemon.cli.options.target import open_deployment
+from mnemon.cli.options.target import complete_command, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 from mnemon.display_text import format_count
@@ -41,8 +41,8 @@ def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, A
     }
 
 
-def show_verdict(verdict: "RowVerification") -> None:
-    """Show the result of a verification as text."""
+def show_verdict(verdict: "RowVerification", data: Path | None) -> None:
+    """Show the result of a verification as text; `data` is the folder of the stack, for the next step."""
     if not verdict.is_settled:
         typer.echo(
             "`persist` or `index` is behind or not running: events that they have not handled "
@@ -62,7 +62,7 @@ def show_verdict(verdict: "RowVerification") -> None:
         show_table(columns, rows, texts=columns[-1:])
         if verdict.differences > len(verdict.first):
             typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
-        typer.echo("To swap in a rebuilt generation: mnemon rebuild")
+        typer.echo(f"To swap in a rebuilt generation: {complete_command('mnemon rebuild', data)}")
     else:
         typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
 
@@ -208,8 +208,8 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
         f"{format_count(events, 'event')} replayed into rows in {seconds:.1f} s, {per_second:,.0f} per"
         " second.\n"
         f"{place.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
-        f"The former generation is {former}: `mnemon rebuild --back` returns to it, `mnemon rebuild"
-        " --drop before` drops it.",
+        f"The former generation is {former}: `{complete_command('mnemon rebuild --back', data)}` returns to"
+        f" it, `{complete_command('mnemon rebuild --drop before', data)}` drops it.",
     )
     return ExitCode.DONE
 
@@ -270,7 +270,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     if as_json:
         typer.echo(json.dumps(verdict_to_json(verdict, schema if keep else None)))
     else:
-        show_verdict(verdict)
+        show_verdict(verdict, data)
         typer.echo(f"The rebuilt generation is {'kept as' if keep else 'dropped:'} {schema}.")
     return ExitCode.NEGATIVE_RESULT if verdict.differences else ExitCode.DONE
 
@@ -310,7 +310,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
         as_json,
         {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
         f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. It does"
-        f" not change;\nremove it with `mnemon rebuild --drop {schema}`.",
+        f" not change;\nremove it with `{complete_command(f'mnemon rebuild --drop {schema}', data)}`.",
     )
     return ExitCode.DONE
 

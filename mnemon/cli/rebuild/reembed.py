@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mnemon.cli.options.target import complete_command
 from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
@@ -38,12 +39,14 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     async with open_exclusive_site(data) as (place, _, progress, _):
         if not await has_vectors(place.deployment):
             arguments = EmbeddingMetadata(model=text, dimension=None).settings_arguments
-            raise RebuildBlocked("no vectors exist yet", f"Set the model: mnemon settings set {arguments}")
+            command = complete_command(f"mnemon settings set {arguments}", data)
+            raise RebuildBlocked("no vectors exist yet", f"Set the model: {command}")
         if await is_embedder_running(place):
+            command = complete_command(f"mnemon rebuild --reembed {text}", data)
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
-                f"Stop mnemon, then run: mnemon rebuild --reembed {text}, with --data DIR for the stack of a"
-                " folder",
+                f"Stop mnemon, then run: {command}"
+                + ("" if data else ", with --data DIR for the stack of a folder"),
             )
         await require_no_former_generation(place)
         async with open_generation(place, "next", progress, embedding=embedding) as generation:
@@ -57,7 +60,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
             if not as_json:
                 _show_preview(shown)
             if not (is_confirmed or await _confirm_swap(as_json)):
-                _show_unswapped(shown, generation.rows.schema, text, as_json)
+                _show_unswapped(shown, generation.rows.schema, text, data, as_json)
                 return ExitCode.DONE
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
@@ -65,8 +68,9 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     show_result(
         as_json,
         {**_preview_to_json(shown), "switched": True},
-        f"The vectors are those of {made_by}, and the settings name it. `mnemon rebuild --back`, on a stopped"
-        " stack, goes back; `mnemon rebuild --drop before` drops the former ones.",
+        f"The vectors are those of {made_by}, and the settings name it."
+        f" `{complete_command('mnemon rebuild --back', data)}`, on a stopped stack, goes back;"
+        f" `{complete_command('mnemon rebuild --drop before', data)}` drops the former ones.",
     )
     return ExitCode.DONE
 
@@ -104,12 +108,15 @@ async def _confirm_swap(as_json: bool) -> bool:
     return can_ask(as_json=as_json) and await ask_confirmation("Swap in these vectors?")
 
 
-def _show_unswapped(preview: "ReembedPreview", schema: str, text: str, as_json: bool) -> None:
+def _show_unswapped(
+    preview: "ReembedPreview", schema: str, text: str, data: Path | None, as_json: bool
+) -> None:
     show_result(
         as_json,
         {**_preview_to_json(preview), "switched": False},
-        f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {text} --yes"
-        " swaps it in, `mnemon rebuild --drop next` drops it.",
+        f"Nothing was swapped. The new vectors are kept as {schema}:"
+        f" `{complete_command(f'mnemon rebuild --reembed {text} --yes', data)}` swaps it in,"
+        f" `{complete_command('mnemon rebuild --drop next', data)}` drops it.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.options.target import load_deployment, require_deployment
+from mnemon.cli.options.target import complete_command, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.display_text import format_count
@@ -36,7 +36,8 @@ def reindex(
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
     if data is not None and not data.is_dir():
-        refuse(ExitCode.UNAVAILABLE, f"there is no folder {data}", f"Create a stack: mnemon up --data {data}")
+        create = complete_command("mnemon up", data)
+        refuse(ExitCode.UNAVAILABLE, f"there is no folder {data}", f"Create a stack: {create}")
     perform_command(
         _reset_index(data, load_deployment() if data else require_deployment(None, "broker"), as_json)
     )

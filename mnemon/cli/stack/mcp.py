@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,13 +60,13 @@ def mcp(
         )
     deployment = require_deployment(data, "broker")
     perform_command(
-        _serve_stdio(deployment, tenant, str(user))
+        _serve_stdio(deployment, tenant, str(user), data)
         if http is None
-        else _serve_http(deployment, tenant, user, host, http)
+        else _serve_http(deployment, tenant, user, host, http, data)
     )
 
 
-async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> ExitCode:
+async def _serve_stdio(deployment: "Deployment", tenant: str, user: str, data: Path | None) -> ExitCode:
     import signal
 
     from mnemon.mcp.server import McpTarget, create_server
@@ -78,14 +79,14 @@ async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Exit
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number in list_ending_signals():
         asyncio.get_running_loop().remove_signal_handler(number)
-    async with connect_memory(deployment, tenant) as memory:
+    async with connect_memory(deployment, tenant, data) as memory:
         check_id("user", user)
         await serve_stdio(create_server(lambda _: McpTarget(memory, user)))
     return ExitCode.DONE
 
 
 async def _serve_http(
-    deployment: "Deployment", tenant: str, user: str | None, host: str, port: int
+    deployment: "Deployment", tenant: str, user: str | None, host: str, port: int, data: Path | None
 ) -> ExitCode:
     import secrets
 
@@ -106,7 +107,7 @@ async def _serve_http(
     token = given or secrets.token_urlsafe(24)
     listening = open_socket("the MCP server", host, port, option="--http")
     with StopSignals() as stop:
-        async with connect_memory(deployment, tenant) as memory:
+        async with connect_memory(deployment, tenant, data) as memory:
             if user is not None:
                 check_id("user", user)
             server = create_server(lambda context: McpTarget(memory, user or read_user_header(context)))

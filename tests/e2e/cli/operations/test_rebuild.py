@@ -139,7 +139,9 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     found = await value(up, "--verify", "--keep", code=1)
     assert found["by_table"] == {"profile_sets": found["differences"]}
     assert found["first"][0]["live"] == {"fields": {"planted": 1}}
-    assert "planted" in await ended(up, "--verify", "--keep", code=1)
+    said = await ended(up, "--verify", "--keep", code=1)
+    assert "planted" in said
+    assert f"To swap in a rebuilt generation: mnemon rebuild --data {up.data}\n" in said
 
     done = await value(up)
     assert (done["live"], done["former"], done["position"]) == (up.schema, f"{up.schema}_before", FEW)
@@ -147,7 +149,8 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     await ended(up, "--drop", "before")
     assert "dropped" in await ended(up, "--verify")
 
-    await ended(up, "--until", "700")
+    dropping = f"`mnemon rebuild --drop {up.schema}_until_700 --data {up.data}`"
+    assert dropping in await ended(up, "--until", "700")
     assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}
     assert "no generation 'until_701'" in await ended(up, "--drop", "until_701", code=1)
     assert f"{up.schema} is live" in await ended(up, "--drop", up.schema, code=2)
