@@ -43,7 +43,7 @@ _IMPLIED: Final = tuple(
 """Phrases of questions that consist of stop words, each with a word whose concepts the question has."""
 
 
-class _Lexicon(NamedTuple):
+class ConceptLexicon(NamedTuple):
     """The concepts of words, and the words of concepts; a word is the id of its stem.
 
     Attributes:
@@ -102,7 +102,7 @@ def find_implied_concepts(query: str) -> frozenset[int]:
 
 
 @cache
-def load_concepts() -> _Lexicon:
+def load_concepts() -> ConceptLexicon:
     """Read the concepts of all words. The first call takes 0.2 s."""
     lines = (files(__package__) / CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
     of_query: dict[int, set[int]] = {}
@@ -115,7 +115,7 @@ def load_concepts() -> _Lexicon:
             of_query.setdefault(term, set()).add(concept)
         for term in words_of[concept]:
             of_text.setdefault(term, set()).add(concept)
-    return _Lexicon(_freeze_sets(of_query), _freeze_sets(of_text), words_of)
+    return ConceptLexicon(_freeze_sets(of_query), _freeze_sets(of_text), words_of)
 
 
 def _freeze_sets(concepts_of: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:
