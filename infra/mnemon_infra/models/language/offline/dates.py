@@ -64,7 +64,16 @@ _RUSSIAN_IN: Final = (
     *("июле", "августе", "сентябре", "октябре", "ноябре", "декабре"),
 )
 _MONTHS: Final[Mapping[str, int]] = {
-    name.lower(): number for names in (ENGLISH, RUSSIAN, _RUSSIAN_IN) for number, name in enumerate(names, 1)
+    **{
+        name.lower()[:length]: number
+        for length in (3, None)  # "dec" and "december"
+        for names in (ENGLISH, RUSSIAN, _RUSSIAN_IN)
+        for number, name in enumerate(names, 1)
+    },
+    "sept": 9,
+    "февр": 2,
+    "сент": 9,
+    "нояб": 11,
 }
 _SHIFTS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("last", "прошлый", "прошлую", "прошлое", "прошлой", "прошлом", "прошлых"), -1),
@@ -100,7 +109,53 @@ def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]
     for span in found:
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
-    return apart
+    return _order_weekdays(text, apart, direction) if direction else apart
+
+
+def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> list[DateSpan]:
+    """Count a weekday from the date before it if the text says so: "leaving on Friday, back on Monday".
+
+    In the past, the earlier weekday is counted back from the later date. A weekday of which the order is in
+    doubt is not shown; its range has all days that it may be.
+    """
+    ordered: list[DateSpan] = []
+    for span in named[::direction]:
+        ordered.append(_order_weekday(text, span, ordered[-1], direction) if ordered else span)
+    if direction > 0 and len(ordered) > 1:
+        ordered[0] = _doubt_return(text, *ordered[:2])
+    return ordered[::direction]
+
+
+def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direction) -> DateSpan:
+    """Return the span of a weekday with a day after another date, or before it if both are in the past."""
+    weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
+    is_in_order = span.first > other.last if direction > 0 else span.last < other.first
+    if weekday is None or is_in_order:
+        return span
+    begin, later = sorted((span.end, other.end))
+    follows = _RETURN.search(text, begin, _find_clause_end(text, later)) is not None
+    if span[2:4] == other[2:4] and not follows:
+        return span
+    origin = other.last + timedelta(days=1) if direction > 0 else other.first
+    day, _, shown = _find_nearest(_WEEKDAYS[weekday["weekday"].lower()], origin, direction)
+    if follows and other.first == other.last != span.first:
+        return span._replace(first=day, last=day, shown=shown)
+    return span._replace(first=min(day, span.first), last=max(day, span.last), shown="")
+
+
+def _doubt_return(text: str, span: DateSpan, departure: DateSpan) -> DateSpan:
+    """Return the span of a weekday of a return without its day if a later departure follows in the text."""
+    weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
+    end = _find_clause_end(text, departure.end)
+    if weekday and _RETURN.search(text, 0, span.start) and _DEPARTURE.search(text, span.end, end):
+        day, _, _ = _find_nearest(_WEEKDAYS[weekday["weekday"].lower()], departure.last, 1)
+        return span._replace(last=max(day, span.last), shown="")
+    return span
+
+
+def _find_clause_end(text: str, begin: int) -> int:
+    end = _CLAUSE_END.search(text, begin)
+    return end.start() if end else len(text)
 
 
 def write_dates(text: str, named: list[DateSpan]) -> str:
@@ -250,13 +305,28 @@ def _compile_rules(*rules: tuple[str, DateReading]) -> list[tuple[re.Pattern[str
 
 _COUNT: Final = rf"(?P<count>\d{{1,3}}|{_join_words(_NUMBERS)})"
 _UNIT: Final = rf"(?P<unit>{_join_words(_UNITS)})"
-_MONTH: Final = rf"(?P<month>{_join_words(_MONTHS)})"
+_MONTH: Final = rf"(?P<month>{_join_words(_MONTHS)})\.?"
 _WEEKDAY: Final = rf"(?P<weekday>{_join_words(_WEEKDAYS)})"
 _SHIFT: Final = rf"(?P<shift>{_join_words(_SHIFTS)})"
 _NUMBER: Final = r"(?P<number>\d{1,2})(?:st|nd|rd|th|-?го)?"
-_NO_YEAR: Final = r"(?!,? (?:of )?\d{4})"
+_NO_YEAR: Final = r"(?!\.?,? (?:of )?\d{4})"
 _NO_PLURAL: Final = r"(?! (?:mornings|afternoons|evenings|nights)\b)"
 """Excludes a regular weekday: "on Wednesday evenings" names no single day."""
+
+_BARE_WEEKDAY: Final = re.compile(rf"(?:on|в|во) {_WEEKDAY}", re.IGNORECASE)
+_RETURN: Final = re.compile(
+    r"(?<!\w)(?:back(?! to (?:you|him|her|them)\b)|return\w*|then|(?:com|driv|fly|head)(?:e|ing)? home|"
+    r"верн\w+|возвра[тщ]\w+|обратно|назад|домой|потом|затем)(?!\w)",
+    re.IGNORECASE,
+)
+"""Words that say that a date follows the one before it in the text."""
+
+_DEPARTURE: Final = re.compile(
+    r"(?<!\w)(?:leav\w+|depart\w*|fly\w*|улета\w+|лечу|летим|уезжа\w+|уед\w+|вылета\w+|выезжа\w+)(?!\w)"
+    r"(?! (?:again|снова|опять)\b)",
+    re.IGNORECASE,
+)
+_CLAUSE_END: Final = re.compile(r"[,;.!?()]|(?<!\w)(?:and|but|и|а|но)(?!\w)", re.IGNORECASE)
 
 _ALWAYS: Final = _compile_rules(
     (rf"(?P<day>{_join_words(_DAYS)})", _read_day_name),

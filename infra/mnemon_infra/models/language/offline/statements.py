@@ -119,8 +119,8 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
     """Return the statements of a sentence's clauses; an empty list if the sentence is to stay whole.
 
     A clause that is no statement alone stays with the clause before it. The sentence stays whole if such a
-    clause stands between two "and", if a word may bind clauses to each other, if a clause ends something, or
-    if two clauses name one property of the user.
+    clause stands between two "and", if a word may bind clauses to each other, if a clause ends something, if
+    two clauses name one property of the user, or if a date depends on one in another clause.
     """
     plain, forms = straighten_quotes(text), language.clauses
     if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):
@@ -139,11 +139,23 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
             if statement is None:
                 return []
             clauses[-1] = _Clause(joined, statement)
+    if not all(_keeps_dates(clause, plain, at.date()) for clause in clauses):
+        return []
     found = [clause.statement for clause in clauses]
     slots = [statement.rule.slot for statement in found if statement.rule.slot]
     if len(found) < 2 or len(set(slots)) < len(slots) or any(statement.rule.ends for statement in found):
         return []
     return found
+
+
+def _keeps_dates(clause: _Clause, sentence: str, day: date) -> bool:
+    """Return whether the dates of a clause are the same without the rest of its sentence."""
+    needs = clause.statement.rule.needs
+    alone, within = (
+        {span.shown for span in find_dates(straighten_quotes(text), day, needs)}
+        for text in (clause.text, sentence)
+    )
+    return alone <= within
 
 
 def _split_parts(

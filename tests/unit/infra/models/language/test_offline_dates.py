@@ -63,6 +63,11 @@ def test_words_that_name_a_date(text: str, shown: str) -> None:
         ("в пятницу", "2026-11-27", "2026-11-20"),
         ("в мае", "2027-05", "2026-05"),
         ("5 декабря", "2026-12-05", "2025-12-05"),
+        ("on 5 dec", "2026-12-05", "2025-12-05"),
+        ("on Sept. 5th", "2027-09-05", "2026-09-05"),
+        ("in Feb", "2027-02", "2026-02"),
+        ("5 дек", "2026-12-05", "2025-12-05"),
+        ("5 нояб.", "2027-11-05", "2026-11-05"),
     ],
 )
 def test_date_that_may_be_past_or_future_stays_unless_the_side_is_known(
@@ -97,7 +102,65 @@ def test_other_words_are_not_dates(text: str) -> None:
     assert read(text) == text
 
 
-@pytest.mark.parametrize("text", ["5 June 2027", "June 5, 2027", "2027-06-05", "05.06.2027", "5 июня 2027"])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Leaving on Monday, back on Friday", "Leaving on Monday (2026-11-23), back on Friday (2026-11-27)"),
+        ("Leaving on Friday, back on Monday", "Leaving on Friday (2026-11-27), back on Monday (2026-11-30)"),
+        (
+            "Leaving on Friday, on Monday I fly back",
+            "Leaving on Friday (2026-11-27), on Monday (2026-11-30) I fly back",
+        ),
+        (
+            "Leaving on 5 December, back on Monday",
+            "Leaving on 5 December (2026-12-05), back on Monday (2026-12-07)",
+        ),
+        (
+            "Leaving tomorrow, returning on Saturday",
+            "Leaving tomorrow (2026-11-22), returning on Saturday (2026-11-28)",
+        ),
+        ("В пятницу лечу, вернусь в среду", "В пятницу (2026-11-27) лечу, вернусь в среду (2026-12-02)"),
+        ("В пятницу лечу, в среду обратно", "В пятницу (2026-11-27) лечу, в среду (2026-12-02) обратно"),
+    ],
+)
+def test_weekday_of_a_return_is_counted_from_the_departure(text: str, shown: str) -> None:
+    assert read(text, direction=1) == shown
+
+
+def test_weekday_of_a_departure_in_the_past_is_counted_back_from_the_return() -> None:
+    text = "Flew on Friday and came back on Monday"
+    assert read(text, direction=-1) == "Flew on Friday (2026-11-13) and came back on Monday (2026-11-16)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Exam on Friday, party on Monday", "Exam on Friday (2026-11-27), party on Monday"),
+        (
+            "Exam on Friday, will get back to you on Monday",
+            "Exam on Friday (2026-11-27), will get back to you on Monday",
+        ),
+        ("Leaving on Friday, back on Friday", "Leaving on Friday (2026-11-27), back on Friday"),
+        ("Leaving next week, back on Monday", "Leaving next week (2026-11-23/2026-11-29), back on Monday"),
+        ("Back on Monday, leaving on Friday", "Back on Monday, leaving on Friday (2026-11-27)"),
+        ("Вернусь в среду, улетаю в пятницу", "Вернусь в среду, улетаю в пятницу (2026-11-27)"),
+    ],
+)
+def test_weekday_of_which_the_order_is_in_doubt_has_both_days_and_is_not_shown(text: str, shown: str) -> None:
+    assert read(text, direction=1) == shown
+    doubtful = [span for span in find_dates(text, SATURDAY, 1) if not span.shown]
+    assert [(span.last - span.first).days for span in doubtful] == [7]
+
+
+def test_weekday_that_cannot_be_a_departure_is_shown() -> None:
+    text = "Back on Monday and leaving again on Friday"
+    assert read(text, direction=1) == "Back on Monday (2026-11-23) and leaving again on Friday (2026-11-27)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5 June 2027", "June 5, 2027", "2027-06-05", "05.06.2027", "5 июня 2027", "5 jun. 2027", "5 июн 2027"],
+)
 def test_an_exact_date_is_known_and_not_repeated(text: str) -> None:
     (span,) = find_dates(text, SATURDAY)
     assert (span.first, span.last, write_dates(text, [span])) == (date(2027, 6, 5), date(2027, 6, 5), text)

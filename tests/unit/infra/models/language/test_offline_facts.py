@@ -1,6 +1,7 @@
 """Facts that the `offline` model finds in people's statements, and texts that it leaves out."""
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -503,6 +504,21 @@ async def test_spelling_without_an_apostrophe_replaces_the_known_value() -> None
 async def test_dates_are_those_of_the_message(text: str, fact: str, ends_on: str | None) -> None:
     (only,) = await found(spoken(text))
     assert (only["text"], only["expires_at"]) == (fact, ends_on)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm leaving for Oslo on Friday (2026-11-27) and back on Monday (2026-11-30)",
+        "I'm flying to Rome on Friday (2026-11-27) and I'll be back on Monday (2026-11-30)",
+        "В пятницу (2026-11-27) лечу в Киев, возвращаюсь в понедельник (2026-11-30)",
+        "Лечу в Киев в пятницу (2026-11-27), возвращаюсь в понедельник (2026-11-30)",
+        "I have an exam on Friday (2026-11-27) and I'm flying to Rome on Monday",
+    ],
+)
+async def test_plan_lasts_until_the_return(text: str) -> None:
+    (only,) = await found(spoken(re.sub(r" \(.*?\)", "", text)))
+    assert (only["text"], only["expires_at"]) == (text, "2026-12-01")
 
 
 async def test_plan_is_working_and_past_event_is_archive() -> None:
