@@ -19,6 +19,7 @@ from mnemon_infra.models.language.port import PromptFact
 
 _NOT_OF_THE_USER: Final = compile_forms(
     rf"""{ENGLISH.words["KIN"]}(?:s (?:birthday|b-?day))?\b(?! (?:is|was) born)|
+    {ENGLISH.words["HEALTH_OF_OTHERS"]}|{RUSSIAN.words["HEALTH_OF_OTHERS"]}|
     (?:{"|".join(RUSSIAN.words[name] for name in ("HE_OR_SHE", "OF_KIN", "OF_WHOM", "THEY"))})(?!\w)"""
 )
 _DENIAL: Final = compile_forms(
@@ -30,6 +31,7 @@ _OF_ENDING: Final = compile_forms(
     r"""(?:no longer|any ?more|stopped|quit|gave up|given up|don't|do not|used to)\b|
     (?:больше|уже|бросила?|перестала?|завязала?|разлюбила?|отказал\w+)(?!\w)"""
 )
+_UPCOMING: Final = compile_forms(r"getting (?:married|divorced)\b")
 _OF_WORK: Final = compile_forms(r"(?:job|position|work\w*)\b|(?:работ\w+|уволил\w*)")
 _A_NEW_ONE: Final = compile_forms(
     r"""(?:now|new|started|switched|promoted|got|landed|accepted|found)\b|
@@ -63,7 +65,7 @@ _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
     "status": _compile_slot(
         r"""(?:is |am |was |got )?(?:married|single|divorced|engaged|widowed)\b|
         (?:не )?(?:женат|замужем|развед[её]н|холост|помолвлен)|
-        (?:вышла замуж|женился|женилась|поженились|развелся|развёлся|развелась)"""
+        (?:вышла замуж|женился|женилась|поженились|развелся|развёлся|развелась|развожусь|разводимся)"""
     ),
     "name": _compile_slot(
         r"(?:my |full |first )*name(?:'s| is) |(?:меня |пользователя )?зовут |(?:мо[её] )?имя "
@@ -89,11 +91,18 @@ def remove_speaker(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with its stems and slots, whether it is a denial, and whether it is about the user."""
+    """A known fact, with its stems and slots, and what else it has to share with a statement that repeats it.
+
+    Attributes:
+        is_denial: True if it denies something.
+        is_upcoming: True if it is still to happen: "We're getting married".
+        is_of_the_user: True if it may be about the user.
+    """
 
     id: str
     stems: frozenset[int]
     is_denial: bool
+    is_upcoming: bool
     is_of_the_user: bool
     slots: frozenset[Slot]
 
@@ -103,19 +112,22 @@ class KnownStatement:
         text = remove_speaker(fact.text)
         of_the_user = is_about_user(text)
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
-        return cls(fact.id, find_stems(text), _is_denial(text), of_the_user, frozenset(slots))
+        return cls(
+            fact.id, find_stems(text), _is_denial(text), _is_upcoming(text), of_the_user, frozenset(slots)
+        )
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether a known fact has all stems of the statement.
 
-    The fact must be a denial if the statement is one, and no denial otherwise. If only one of them names a
-    relative, it may be about another person: "My mother lives in Riga", "I live in Riga".
+    The fact must be a denial if the statement is one, and no denial otherwise; the same holds for what is
+    still to happen. If only one of them names another person, it may be about that person: "My mother lives
+    in Riga", "I live in Riga".
     """
-    said, denies = find_stems(statement.text), _is_denial(statement.text)
-    of_the_user = is_about_user(statement.text)
+    text = statement.text
+    said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))
     return any(
-        said <= fact.stems and denies == fact.is_denial and of_the_user == fact.is_of_the_user
+        said <= fact.stems and kind == (fact.is_denial, fact.is_upcoming, fact.is_of_the_user)
         for fact in known
     )
 
@@ -156,7 +168,7 @@ def _require_single(facts: Sequence[KnownStatement]) -> str | None:
 
 
 def is_about_user(text: str) -> bool:
-    """Return whether a statement names no relative, and so may be about the user."""
+    """Return whether a statement names no relative or patient, and so may be about the user."""
     return _NOT_OF_THE_USER.search(text) is None
 
 
@@ -167,3 +179,7 @@ def is_denial_or_end(text: str) -> bool:
 
 def _is_denial(text: str) -> bool:
     return _DENIAL.search(straighten_quotes(text)) is not None
+
+
+def _is_upcoming(text: str) -> bool:
+    return _UPCOMING.search(text) is not None

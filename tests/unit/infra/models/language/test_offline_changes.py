@@ -46,6 +46,9 @@ async def test_known_fact_is_not_proposed_again(text: str, known: str) -> None:
         ("I'm 35 years old", "Is 34 years old"),
         ("Мне 35 лет", "Пользователь: Мне 34 года"),
         ("We got married last week", "I'm single at the moment"),
+        ("I'm getting divorced", "I'm married"),
+        ("I'm divorced now", "I'm getting divorced"),
+        ("Я развёлся", "Я развожусь"),
         ("I no longer eat meat", "Likes to eat meat with red wine"),
         ("I quit smoking last year", "User smokes, mostly at night"),
         ("Я больше не ем мясо", "Ест мясо каждый день"),
@@ -78,6 +81,9 @@ async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) ->
         ("I live in Riga", "My mother lives in Riga"),
         ("Я живу в Риге", "Моя мама живёт в Риге"),
         ("My mother lives in Riga", "I live with my cat near Riga"),
+        ("I'm allergic to nuts", "Lotte is allergic to nuts"),
+        ("I'm allergic to nuts", "My friend is allergic to nuts"),
+        ("Мне нельзя молоко", "Сыну нельзя молоко"),
     ],
 )
 async def test_fact_about_another_person_makes_no_statement_known(text: str, known: str) -> None:

@@ -103,6 +103,7 @@ async def texts(*said: str) -> list[str]:
         ("Я больше не веган", "Я больше не веган", "user_fact"),
         ("Моя машина — Шкода", "Моя машина — Шкода", "user_fact"),
         ("Запомните, что у меня аллергия на орехи", "У меня аллергия на орехи", "user_fact"),
+        ("Я не программист, а дизайнер", "Я не программист, а дизайнер", "user_fact"),
         ("Имей в виду — моя сестра живёт в Осло", "Моя сестра живёт в Осло", "user_fact"),
         ("У меня двое детей, не забудь об этом", "У меня двое детей", "user_fact"),
     ],
@@ -277,6 +278,101 @@ async def test_birthday_of_a_relative_is_kept(text: str) -> None:
 )
 async def test_birthday_without_a_day_or_of_others_is_left_out(text: str) -> None:
     assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lotte is allergic to hazelnuts",
+        "Lotte's very allergic to nuts",
+        "Lotte can't eat gluten",
+        "Kate was diagnosed with asthma",
+        "Chris has asthma",
+        "My son is diabetic",
+        "my son has diabetes",
+        "My friend Lotte is allergic to nuts",
+        "My brother Tom suffers from migraines",
+        "У Лотты аллергия на орехи",
+        "У сына диабет",
+        "У моего сына сильная аллергия на молоко",
+        "Мой сын болеет диабетом",
+        "Лотта — диабетик",
+        "Моя жена беременна",
+        "Сыну нельзя молоко",
+    ],
+)
+async def test_health_of_another_person_is_kept(text: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["importance"], only["tier"]) == (text, 8, "profile")
+    assert not is_about_user(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He is allergic to nuts",
+        "Everyone is allergic to something",
+        "Oat is vegan",
+        "Dogs can't eat grapes",
+        "Women have migraines",
+        "If Lotte is allergic to nuts, tell me",
+        "My son can't drink milk today",
+        "Он болеет диабетом",
+        "У Вас аллергия на орехи",
+        "У Лотты нет аллергии",
+        "Сыну нельзя гулять",
+        "Я не врач, но думаю, это простуда",
+        "Я давно не врач",
+        "I have a dog-eared copy of Dune",
+        "I got a cat tree",
+        "I have a baby shower to plan",
+    ],
+)
+async def test_unclear_health_profession_or_pet_gives_no_fact(text: str) -> None:
+    assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have 3 kids to pick up at school today",
+        "I have two dogs to walk",
+        "I'm working at the cafe today",
+        "Today I'm working from the office in York",
+        "My mom works late tonight",
+        "Сегодня работаю в кафе",
+        "Я сегодня работаю из дома",
+        "У меня сегодня дети болеют",
+    ],
+)
+async def test_errand_of_a_day_gives_no_fact(text: str) -> None:
+    assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have two kids and today (2026-11-21) we moved",
+        "I got a puppy today (2026-11-21)",
+        "My son turned 5 today (2026-11-21)",
+        "I'm getting divorced",
+        "we're getting divorced",
+        "my parents are getting divorced",
+        "мы разводимся",
+        "Мои родители разводятся",
+    ],
+)
+async def test_change_in_a_life_is_kept(text: str) -> None:
+    (only,) = await found(spoken(re.sub(r" \(.*?\)", "", text)))
+    assert (only["text"], only["tier"]) == (text, "profile")
+
+
+async def test_appointment_of_a_relative_is_a_plan() -> None:
+    told = await found(spoken("My daughter has a recital tonight", "I have a kid's party on Sunday"))
+    assert [(fact["memory_type"], fact["expires_at"]) for fact in told] == [
+        ("event", "2026-11-22"),
+        ("event", "2026-11-23"),
+    ]
 
 
 @pytest.mark.parametrize(
