@@ -96,20 +96,30 @@ def _join_words(words: Mapping[str, int] | Mapping[str, str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
+def find_dates(
+    text: str, day: date, direction: Direction = 0, departure: DateSpan | None = None
+) -> list[DateSpan]:
     """Return the dates that a text names, in their order in the text, without overlaps.
 
     Args:
         text: content of a message, or a statement from it.
         day: the day to which words such as "tomorrow" refer.
         direction: where a date such as "on Friday" lies: 1 future, -1 past; 0 leaves such dates out.
+        departure: the date of a departure that the sentence before names.
     """
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
+    if direction > 0 and departure and apart and _RETURN.search(text):
+        apart[0] = _order_weekday(text, apart[0], departure._replace(start=0, end=0), direction)
     return _order_weekdays(text, apart, direction) if direction else apart
+
+
+def names_departure(text: str) -> bool:
+    """Return whether a text says that a person leaves."""
+    return _DEPARTURE.search(text) is not None
 
 
 def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> list[DateSpan]:
@@ -315,8 +325,8 @@ _NO_PLURAL: Final = r"(?! (?:mornings|afternoons|evenings|nights)\b)"
 
 _BARE_WEEKDAY: Final = re.compile(rf"(?:on|в|во) {_WEEKDAY}", re.IGNORECASE)
 _RETURN: Final = re.compile(
-    r"(?<!\w)(?:back(?! to (?:you|him|her|them)\b)|return\w*|then|(?:com|driv|fly|head)(?:e|ing)? home|"
-    r"верн\w+|возвра[тщ]\w+|обратно|назад|домой|потом|затем)(?!\w)",
+    r"(?<!\w)(?:back(?! to (?!work\b|school\b)(?-i:[a-z]))|return\w*|then|"
+    r"(?:com|driv|fly|head)(?:e|ing)? home|верн\w+|возвра[тщ]\w+|обратно|назад|домой|потом|затем)(?!\w)",
     re.IGNORECASE,
 )
 """Words that say that a date follows the one before it in the text."""

@@ -10,8 +10,9 @@ from mnemon_infra.models.language.offline.corrections import (
     correct_own_values,
     find_correction,
 )
+from mnemon_infra.models.language.offline.dates import DateSpan
 from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
-from mnemon_infra.models.language.offline.statements import UserStatement, match_sentence
+from mnemon_infra.models.language.offline.statements import UserStatement, find_departure, match_sentence
 from mnemon_infra.models.language.port import PromptMessage
 
 MOST_SENTENCES: Final = 50
@@ -33,6 +34,7 @@ class SpokenSentence:
         sentence: the sentence, with corrections applied.
         number: the number of its message, from 1.
         message: the message.
+        departure: the date of a departure that the same user's sentence before names.
         statements: the statements in the sentence.
         correction: the correction that the sentence makes; None if it makes none, or a doubtful one.
         is_applied: True if the sentence corrected another sentence or a known fact, and so makes no statement
@@ -42,6 +44,7 @@ class SpokenSentence:
     sentence: Sentence
     number: int
     message: PromptMessage
+    departure: DateSpan | None = None
     statements: list[SourcedStatement] = field(default_factory=list)
     correction: ValueCorrection | None = None
     is_applied: bool = False
@@ -61,6 +64,7 @@ def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
                 said.correction = find_correction(sentence.text, is_cyrillic=sentence.is_cyrillic)
                 said.is_applied = _correct_earlier_sentence(said, spoken, messages)
                 if not said.is_applied:
+                    said.departure = _find_departure(message, spoken)
                     _find_own_statements(said)
             spoken.append(said)
     return [said for said in spoken if not said.is_applied]
@@ -69,14 +73,23 @@ def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
 def _find_own_statements(said: SpokenSentence) -> None:
     """Find the statements of a sentence, after its values are corrected where it corrects itself."""
     sentence, at = said.sentence, said.message.at
-    statements = match_sentence(sentence, at)
+    statements = match_sentence(sentence, at, said.departure)
     text = (
         correct_own_values(sentence.text, is_cyrillic=sentence.is_cyrillic) if statements else sentence.text
     )
     if text != sentence.text:
         said.sentence = sentence._replace(text=text)
-        statements = match_sentence(said.sentence, at)
+        statements = match_sentence(said.sentence, at, said.departure)
     said.statements = [SourcedStatement(statement, (said.number,)) for statement in statements]
+
+
+def _find_departure(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> DateSpan | None:
+    """Return the date of the departure that the last sentence of the author of a message names."""
+    for said in reversed(spoken):
+        if said.message.name == message.name and not said.is_applied:
+            statements = [found.statement for found in said.statements]
+            return find_departure(said.sentence.text, statements, said.message.at.date())
+    return None
 
 
 def _take_back(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> None:
@@ -109,7 +122,7 @@ def _correct_earlier_sentence(
     if text is None or correction.may_answer(list_answers(messages[other.number : said.number - 1])):
         return False
     sentence = other.sentence._replace(text=text)
-    statements = match_sentence(sentence, other.message.at)
+    statements = match_sentence(sentence, other.message.at, other.departure)
     if [found.rule for found in statements] != [found.statement.rule for found in other.statements]:
         return False
     other.sentence = sentence

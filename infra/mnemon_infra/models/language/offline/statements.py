@@ -1,7 +1,7 @@
 """Statements of people about themselves. Precision comes before recall: unclear statements are left out."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -12,7 +12,13 @@ from mnemon_infra.models.language.offline.authorship import (
     is_of_another,
     list_sentences,
 )
-from mnemon_infra.models.language.offline.dates import DateSpan, find_dates, remove_dates, write_dates
+from mnemon_infra.models.language.offline.dates import (
+    DateSpan,
+    find_dates,
+    names_departure,
+    remove_dates,
+    write_dates,
+)
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, ClauseForms, LanguageRules, Rule
 from mnemon_infra.models.language.offline.sentences import Sentence, straighten_quotes
 from mnemon_infra.models.language.port import PromptMessage
@@ -53,6 +59,16 @@ class UserStatement(NamedTuple):
         return f"{speaker}: {self.text}" if speaker else self.text
 
 
+class _Reference(NamedTuple):
+    """The day of a message, and the date of a departure that the sentence before names."""
+
+    day: date
+    departure: DateSpan | None
+
+    def find_dates(self, text: str, rule: Rule) -> list[DateSpan]:
+        return find_dates(text, self.day, rule.needs, self.departure)
+
+
 def find_statements(message: PromptMessage) -> list[UserStatement]:
     """Return a message's statements about its author."""
     return [
@@ -63,33 +79,53 @@ def find_statements(message: PromptMessage) -> list[UserStatement]:
     ]
 
 
-def match_sentence(sentence: Sentence, at: datetime) -> list[UserStatement]:
+def find_departure(text: str, statements: Sequence[UserStatement], day: date) -> DateSpan | None:
+    """Return the date of a plan to leave, from which a return in the next sentence is counted.
+
+    Args:
+        text: the sentence.
+        statements: the statements of the sentence.
+        day: the day of the message.
+    """
+    if not statements or statements[-1].ends_on is None or not names_departure(text):
+        return None
+    named = find_dates(straighten_quotes(text), day, direction=1)
+    return named[-1] if named else None
+
+
+def match_sentence(
+    sentence: Sentence, at: datetime, departure: DateSpan | None = None
+) -> list[UserStatement]:
     """Return the statements of a sentence: one, none, or one for each clause that is complete alone.
 
-    `at` is the time of the message.
+    Args:
+        sentence: the sentence.
+        at: the time of the message.
+        departure: the date of a departure that the sentence before names.
     """
     if len(sentence.text) > 2 * LONGEST:
         return []
+    reference = _Reference(at.date(), departure)
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     text = _trim_sentence(sentence.text, language)
-    whole = _match_rules(text, at, language)
+    whole = _match_rules(text, reference, language)
     if whole is None or is_joke(sentence.text, language):
         return []
-    return _split_statement(text, at, language) or [whole]
+    return _split_statement(text, reference, language) or [whole]
 
 
 def _match_rules(
-    text: str, at: datetime, language: LanguageRules, *, from_start: bool = False
+    text: str, reference: _Reference, language: LanguageRules, *, from_start: bool = False
 ) -> UserStatement | None:
     """Return the statement of a text; `from_start` ignores clauses that begin later in the text."""
     if text.endswith("?") or len(text) > LONGEST:
         return None
-    plain, day = straighten_quotes(text), at.date()
+    plain, day = straighten_quotes(text), reference.day
     for rule in language.find_candidates(plain):
         begins = [match.start() for match in rule.pattern.finditer(plain)]
         if not begins:
             continue
-        named = find_dates(plain, day, rule.needs)
+        named = reference.find_dates(plain, rule)
         if rule.needs and not any(_is_in_direction(span, day, rule.needs) for span in named):
             continue
         if begins[0] == 0 or (
@@ -115,7 +151,7 @@ class _Clause(NamedTuple):
     statement: UserStatement
 
 
-def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[UserStatement]:
+def _split_statement(text: str, reference: _Reference, language: LanguageRules) -> list[UserStatement]:
     """Return the statements of a sentence's clauses; an empty list if the sentence is to stay whole.
 
     A clause that is no statement alone stays with the clause before it. The sentence stays whole if such a
@@ -128,18 +164,18 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
     clauses: list[_Clause] = []
     parts = list(_split_parts(text, plain, forms.separator))
     for number, (part, separator) in enumerate(parts, 1):
-        clause = _read_clause(part, clauses[-1] if clauses else None, at, language)
+        clause = _read_clause(part, clauses[-1] if clauses else None, reference, language)
         if clause is not None and not (separator and _continues_list(clauses, separator)):
             clauses.append(clause)
         elif not clauses or separator is None or (number < len(parts) and _has_word(separator)):
             return []  # "and my wife and I live in Rome"
         else:
             joined = f"{clauses[-1].text}{separator[0]}{part}"
-            statement = _match_clause(joined, at, language)
+            statement = _match_clause(joined, reference, language)
             if statement is None:
                 return []
             clauses[-1] = _Clause(joined, statement)
-    if not all(_keeps_dates(clause, plain, at.date()) for clause in clauses):
+    if not all(_keeps_dates(clause, plain, reference) for clause in clauses):
         return []
     found = [clause.statement for clause in clauses]
     slots = [statement.rule.slot for statement in found if statement.rule.slot]
@@ -148,11 +184,10 @@ def _split_statement(text: str, at: datetime, language: LanguageRules) -> list[U
     return found
 
 
-def _keeps_dates(clause: _Clause, sentence: str, day: date) -> bool:
+def _keeps_dates(clause: _Clause, sentence: str, reference: _Reference) -> bool:
     """Return whether the dates of a clause are the same without the rest of its sentence."""
-    needs = clause.statement.rule.needs
     alone, within = (
-        {span.shown for span in find_dates(straighten_quotes(text), day, needs)}
+        {span.shown for span in reference.find_dates(straighten_quotes(text), clause.statement.rule)}
         for text in (clause.text, sentence)
     )
     return alone <= within
@@ -178,7 +213,9 @@ def _has_word(separator: re.Match[str]) -> bool:
     return separator[0].strip(" ,;") != ""
 
 
-def _read_clause(part: str, before: _Clause | None, at: datetime, language: LanguageRules) -> _Clause | None:
+def _read_clause(
+    part: str, before: _Clause | None, reference: _Reference, language: LanguageRules
+) -> _Clause | None:
     """Return a part as a clause, with the subject that it may share with the clause before it.
 
     The result is None if the part is no statement alone.
@@ -188,9 +225,9 @@ def _read_clause(part: str, before: _Clause | None, at: datetime, language: Lang
         text = text[opening.end() :]
     subject = _find_shared_subject(text, before, forms) if before else None
     shown = f"{subject}{text}" if subject else text[:1].upper() + text[1:] if before else text
-    statement = _match_clause(shown, at, language)
+    statement = _match_clause(shown, reference, language)
     if before is None and statement is None and forms.introduction.pattern.match(straighten_quotes(shown)):
-        statement = _build_statement(shown, at.date(), language, forms.introduction, [])
+        statement = _build_statement(shown, reference.day, language, forms.introduction, [])
     return _Clause(shown, statement) if statement else None
 
 
@@ -204,11 +241,11 @@ def _find_shared_subject(text: str, before: _Clause, forms: ClauseForms) -> str 
     return f"{pronoun[0]} "
 
 
-def _match_clause(text: str, at: datetime, language: LanguageRules) -> UserStatement | None:
+def _match_clause(text: str, reference: _Reference, language: LanguageRules) -> UserStatement | None:
     plain = straighten_quotes(text)
     if not language.clauses.beginning.match(plain):
         return None
-    return _match_rules(text, at, language, from_start=True)
+    return _match_rules(text, reference, language, from_start=True)
 
 
 def _trim_sentence(text: str, language: LanguageRules) -> str:

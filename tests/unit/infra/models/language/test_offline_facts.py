@@ -617,6 +617,29 @@ async def test_plan_lasts_until_the_return(text: str) -> None:
     assert (only["text"], only["expires_at"]) == (text, "2026-12-01")
 
 
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        (["I'm leaving on Friday. I'll be back on Monday."], "I'll be back on Monday (2026-11-30)"),
+        (["I'm leaving on Friday", "I'll be back on Monday"], "I'll be back on Monday (2026-11-30)"),
+        (["В пятницу лечу в Киев. Возвращаюсь в среду."], "Возвращаюсь в среду (2026-12-02)"),
+        (
+            ["I'm leaving on Friday. Sorry, Thursday. I'll be back on Friday."],
+            "I'll be back on Friday (2026-11-27)",
+        ),
+        (["I'm leaving next week. I'll be back on Monday."], "I'll be back on Monday"),
+        (["I'm leaving on Friday. I have an exam on Monday."], "I have an exam on Monday (2026-11-23)"),
+        (
+            ["I'm leaving on Friday. I'm going back to the gym on Monday."],
+            "I'm going back to the gym on Monday (2026-11-23)",
+        ),
+        (["I have an exam on Friday. I'll be back on Monday."], "I'll be back on Monday (2026-11-23)"),
+    ],
+)
+async def test_return_in_the_next_sentence_is_counted_from_the_departure(said: list[str], fact: str) -> None:
+    assert (await texts(*said))[-1] == fact
+
+
 async def test_plan_is_working_and_past_event_is_archive() -> None:
     plan, event = await found(spoken("I'm flying to Rome tomorrow", "I visited Oslo yesterday"))
     assert (plan["tier"], event["tier"]) == ("working", "archive")
@@ -647,6 +670,14 @@ async def test_usage_is_counted_and_offline_has_no_batches() -> None:
 
 PIECES = st.sampled_from(
     [
+        *(
+            "I'm leaving on Friday",
+            "back on Monday",
+            "лечу в пятницу",
+            "вернусь в среду",
+            "on Friday-",
+            "dec 8.",
+        ),
         *(
             "I live in",
             "Leeds",
@@ -717,6 +748,8 @@ async def test_long_message_takes_no_quadratic_time() -> None:
         "I live in Leeds sorry York. " * 5_000,
         "I live in Leeds, and " * 5_000,
         "not a but " * 5_000,
+        "I'm leaving on Friday. I'll be back on Monday. " * 2_000,
+        "Lotte is allergic to nuts and on Friday, back on Monday " * 2_000,
     ]
     begun = time.process_time()
     await found(spoken(*texts))
