@@ -36,7 +36,10 @@ _IMPLIED: Final = tuple(
     (re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE), word)
     for phrase, word in (
         ("where|whereabouts|где|куда|откуда", "city"),
-        (r"what (?:do|does|did) .{1,40}? do|кем|чем .{0,40}?(?:занима|зарабатыва)\w+", "profession"),
+        (r"what (?:do|does|did) .{1,40}?(?<! to) do(?= for (?:a living|work))", "profession"),
+        (r"what (?:do|does|did) .{1,40}?(?<! to) do(?=(?: now| again| these days)?\W*$)", "profession"),
+        (r"(?<!с )(?<!со )(?<!за )(?<!перед )(?<!над )(?<!под )(?<!между )кем", "profession"),
+        (r"чем .{0,40}?(?:занима|зарабатыва)\w+", "profession"),
         ("how old|сколько .{0,30}?лет|когда родил(?:ся|ась)", "age"),
     )
 )

@@ -17,6 +17,9 @@ Person = Literal["user", "others"]
 LONGEST_SUBJECT: Final = 4
 """Maximum number of words up to the noun that tells whom a fact is about: "My younger half sister"."""
 
+LONGEST_PREDICATE: Final = 7
+"""Maximum number of words in which a fact introduces a person after the user: "I have two sisters"."""
+
 READ: Final = 300
 """Number of characters of a text to read, from its beginning: looking up a Russian word may take 0.1 ms."""
 
@@ -31,9 +34,15 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _THE_USER: Final = "i we me us user я мы меня мне нас нам пользователь"
 _BEFORE_NOUN: Final = """
 a an the my our this that these his her their one two three younger older elder youngest oldest eldest little
-big best close old new former late good only half step twin у мой наш их его её
+big best close old new former late good half step twin у мой наш их его её
 """
-_PARENT_OF: Final = "of двоих троих четверых пятерых двух трёх"
+_DESCRIPTION: Final = "of at двоих троих четверых пятерых двух трёх"
+_HAVING: Final = "have has got had ve у есть"
+_WITH_USER: Final = (["and", "i"], ["и", "я"])
+_RELATIVES: Final = """
+family relatives folks kin household семья семьи семье семью семьёй родня родню родне родные родных родным
+родственники родственников родственникам близкие близких близким
+"""
 
 USER_WORDS: Final = frozenset(_THE_USER.split())
 """Words that stand for the user as the subject; «у меня» is one."""
@@ -41,19 +50,30 @@ USER_WORDS: Final = frozenset(_THE_USER.split())
 BEFORE_NOUN: Final = frozenset(_BEFORE_NOUN.split())
 """Words of a subject before its noun; in Russian any adjective may be there, too."""
 
-PARENT_OF: Final = frozenset(_PARENT_OF.split())
-"""Words after "mother" or "father" with which a fact describes the user: "Mother of two"."""
+DESCRIPTION: Final = frozenset(_DESCRIPTION.split())
+"""Words with which a word for people describes the user: "Mother of two", "Partner at a law firm"."""
+
+HAVING: Final = frozenset(_HAVING.split())
+"""Words of facts that introduce a person: "I have a sister", «У меня есть брат»."""
+
+RELATIVES: Final = frozenset(_RELATIVES.split())
+"""Words for people of the user whom facts name one by one."""
 
 
 @lru_cache(maxsize=REMEMBERED)
 def find_fact_person(text: str) -> Person | None:
-    """Return whom a fact is about, by its first words; None if they do not tell."""
+    """Return whom a fact is about, by its first words; None if they do not tell, or name both."""
     words = _WORD.findall(_strip_possessives(text[:READ].lower()))
     for place, word in enumerate(words[:LONGEST_SUBJECT]):
+        following = words[place + 1 : place + 1 + LONGEST_PREDICATE]
         if word in USER_WORDS:
-            return "user"
-        if is_in_table(word, "people"):
-            return "user" if PARENT_OF.intersection(words[place + 1 : place + 2]) else "others"
+            # "I have a sister called Anna" tells of both.
+            introduces = not HAVING.isdisjoint(words[: place + 2]) and any(map(_is_person, following))
+            return None if introduces else "user"
+        if _is_person(word):
+            if following[:2] in _WITH_USER:
+                return "user"
+            return None if DESCRIPTION.intersection(following[:1]) else "others"
         if word not in BEFORE_NOUN and not (is_cyrillic(word) and "ADJF" in list_grammemes(word)):
             return None
     return None
@@ -64,10 +84,19 @@ def find_query_person(query: str) -> Person | None:
     """Return whom a question is about; None if it names both the user and others, or nobody."""
     written = _WORD.findall(_strip_possessives(query[:READ]))
     words = [word.lower() for word in written]
-    named = (low for word, low in zip(written[1:], words[1:], strict=True) if word != low)
-    if any(is_in_table(word, "people") for word in words) or any(map(is_given_name, named)):
+    names_user = not FIRST_PERSON.isdisjoint(words)
+    if not RELATIVES.isdisjoint(words):
+        return None
+    if any(map(_is_person, words)):
         return None if USER_WORDS.intersection(words) else "others"
-    return None if FIRST_PERSON.isdisjoint(words) else "user"
+    named = (low for word, low in zip(written[1:], words[1:], strict=True) if word != low)
+    if any(map(is_given_name, named)):
+        return None if names_user else "others"
+    return "user" if names_user else None
+
+
+def _is_person(word: str) -> bool:
+    return is_in_table(word, "people")
 
 
 def _strip_possessives(text: str) -> str:

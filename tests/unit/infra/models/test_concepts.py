@@ -82,10 +82,20 @@ def test_each_line_has_words_of_both_languages() -> None:
         ("Куда переехал брат?", "Он в Казани"),
         ("Кем она работает?", "Она стоматолог"),
         ("What does Hannah do?", "Hannah is a paralegal"),
+        ("What do you know about my family?", "Has a sister in Leeds"),
     ],
 )
 def test_member_of_concept_is_found_by_its_words(query: str, text: str) -> None:
     assert find_shared(query, text)
+
+
+def test_number_is_no_member_of_a_concept() -> None:
+    assert not any(letter.isdigit() for line in LINES for letter in line.partition(">")[2])
+
+
+@pytest.mark.parametrize("query", ["С кем я дружу?", "What did she tell me to do?"])
+def test_phrase_about_another_thing_implies_no_profession(query: str) -> None:
+    assert not find_shared(query, "Paralegal")
 
 
 @pytest.mark.parametrize(
