@@ -8,6 +8,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
+from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
@@ -47,6 +48,7 @@ class Questioner:
         request: Contract,
         expected: type[ReplyT],
         version: int = 1,
+        request_id: str | None = None,
     ) -> ReplyT:
         """Send a request to `retrieve`, and wait for the reply.
 
@@ -56,6 +58,7 @@ class Questioner:
             request: the body of the request.
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
+            request_id: id of the request; a repeated request with the same id adds nothing a second time.
 
         Raises:
             InvalidId: `user` cannot be an id.
@@ -66,12 +69,15 @@ class Questioner:
         check_id("user", user)
         subject = build_ask_subject(self._tenant, user, verb, version)
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
+        headers = tracing.build_trace_headers()
+        if request_id is not None:
+            headers[MESSAGE_ID] = scope_event_id(self._tenant, user, request_id)
         try:
             answer = await self._connection.request(
                 subject,
                 _encode_request(request),
                 timeout=patience,
-                headers=tracing.build_trace_headers() or None,
+                headers=headers or None,
             )
         except nats.errors.NoRespondersError as error:
             raise _build_failure(

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Self
@@ -15,6 +16,7 @@ from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
 
 from mnemon_contracts.base import Contract, InvalidBody
+from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.registry import VERBS
 from mnemon_contracts.subjects import Address, InvalidSubject, build_ask_pattern, parse_subject
 from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
@@ -39,6 +41,26 @@ _MAX_NAME_LENGTH: Final = 64
 
 MAX_WAITING = 512
 """Maximum number of requests of a process that wait for a server at the same time; further ones queue."""
+
+
+_request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+
+
+def get_request_id() -> str | None:
+    """Return the id of the request that is being answered, from its header `Nats-Msg-Id`; None without one.
+
+    A client that repeats a request sends the same id.
+    """
+    return _request_id.get()
+
+
+@contextmanager
+def _identify_request(message: Msg) -> Iterator[None]:
+    before = _request_id.set((message.headers or {}).get(MESSAGE_ID))
+    try:
+        yield
+    finally:
+        _request_id.reset(before)
 
 
 class Refusal(Exception):
@@ -185,7 +207,7 @@ class AskService:
             tracing.begin_request_trace(endpoint.verb, message.headers),
         )
         endpoint.requests += 1
-        with asked.trace:
+        with asked.trace, _identify_request(message):
             try:
                 address = parse_subject(message.subject)
                 if absence := self.find_absence(address):

@@ -1,13 +1,15 @@
 """`document`: list, add and remove documents, which can be searched."""
 
 from collections.abc import Coroutine, Sequence
-from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any
-from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, report_unconfirmed_addition
+from mnemon_consumers.retrieve.verbs.request_context import (
+    await_reply,
+    identify_addition,
+    report_unconfirmed_addition,
+)
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
@@ -66,8 +68,9 @@ class DocumentVerb:
                 f"the document has {len(request.text):,} characters, and the limit is {limit:,} (setting "
                 "`documents.characters`); split the document",
             )
+        event_id = identify_addition(address)
         event = DocumentAddedV1(
-            document_id=request.document_id or str(uuid4()),
+            document_id=request.document_id or event_id,
             text=request.text,
             title=request.title,
             source=request.source,
@@ -75,9 +78,8 @@ class DocumentVerb:
             origin=request.origin,
             digest=sha256(request.text.encode()).hexdigest(),
         )
-        known = request.document_id
-        with nullcontext() if known else report_unconfirmed_addition("document", event.document_id):
-            position = await self._log.publish_event(address, event)
+        with report_unconfirmed_addition("document", request.document_id, event.document_id):
+            position = await self._log.publish_event(address, event, event_id)
             return await self._list_documents(address, request, position, event.document_id)
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:

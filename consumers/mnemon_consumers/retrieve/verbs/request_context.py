@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
 import nats.errors
 
-from mnemon_infra.broker.service import Refusal
+from mnemon_contracts.identity import derive_id
+from mnemon_contracts.subjects import Address
+from mnemon_infra.broker.service import Refusal, get_request_id
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 
 ReplyValue = TypeVar("ReplyValue")
@@ -20,6 +23,17 @@ CHECK_WAIT: Final = 0.5
 def get_current_time() -> datetime:
     """Return the current time in UTC; facts that expire at or before it count as expired."""
     return datetime.now(UTC)
+
+
+def identify_addition(address: Address) -> str:
+    """Return the event id of an addition: new, or derived from the id of the request if it has one.
+
+    A request that is repeated with its id has the same event id, so `persist` stores the addition once.
+    """
+    request_id = get_request_id()
+    if request_id is None:
+        return str(uuid4())
+    return derive_id(address.tenant, address.user, address.name, request_id)
 
 
 async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
@@ -60,8 +74,18 @@ def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
         raise Refusal("unavailable", problem) from error
 
 
-def report_unconfirmed_addition(kind: str, identifier: str) -> AbstractContextManager[None]:
-    """Return `report_unconfirmed_change` for an item, such as a `task`, whose id is new with each request."""
+def report_unconfirmed_addition(
+    kind: str, given: str | None, identifier: str
+) -> AbstractContextManager[None]:
+    """Return `report_unconfirmed_change` for an item, such as a `task`, if its id is new with each request.
+
+    Args:
+        kind: kind of the item, as in the names of verb and field.
+        given: the id that the body of the request has.
+        identifier: id of the item.
+    """
+    if given is not None or get_request_id() is not None:
+        return nullcontext()
     return report_unconfirmed_change(
         f"the addition of the {kind} {identifier!r}",
         f"list the {kind}s first, or repeat the request with this `{kind}_id`, because without it the "

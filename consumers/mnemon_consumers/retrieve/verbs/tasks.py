@@ -1,16 +1,15 @@
 """`tasks`: list and change the tasks of the user. No context includes tasks."""
 
 from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final
-from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import (
     attempt_check,
     await_reply,
+    identify_addition,
     report_unconfirmed_addition,
 )
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
@@ -54,11 +53,12 @@ class TaskVerb:
     async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "the field is missing or blank; give the text of the task")
-        task_id = request.task_id or str(uuid4())
+        event_id = identify_addition(address)
+        task_id = request.task_id or event_id
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         await attempt_check(self._check_size(address, event))
-        with nullcontext() if request.task_id else report_unconfirmed_addition("task", task_id):
-            position = await self._log.publish_event(address, event)
+        with report_unconfirmed_addition("task", request.task_id, task_id):
+            position = await self._log.publish_event(address, event, event_id)
             return await self._list_tasks(address, position, task_id)
 
     async def _check_size(self, address: Address, event: TaskAddedV1) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
-from uuid import uuid4
 
 import nats.errors
 from nats.aio.client import Client
@@ -12,7 +11,7 @@ from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, identify_addition
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -28,7 +27,7 @@ from mnemon_contracts.subjects import Address, InvalidSubject, build_thing_filte
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.service import Refusal
+from mnemon_infra.broker.service import Refusal, get_request_id
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 
 DECISION_TIMEOUT: Final = 5.0
@@ -59,9 +58,11 @@ class SaveVerb:
         async def propose() -> Reply:
             connection = self._broker.connection
             pattern = build_thing_filter(address.tenant, address.user, "fact")
-            proposal_id = str(uuid4())
+            proposal_id = identify_addition(address)
             async with _watch_publications(connection, pattern) as woken:
                 position = await self._log.publish_event(address, proposal, proposal_id)
+                if get_request_id() is not None:
+                    position = 0  # the decision on an earlier copy of the request is before this copy
                 seq, reply = await _wait_for_decision(connection, pattern, proposal_id, position, woken)
             await await_visibility(self._memory.load_facts(address.owner, seq))
             return reply
