@@ -19,6 +19,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"^importance: Input should be (greater|less) than or equal to",
             # One field decides on another.
             r"name the fact either by `id` or by `query`",
+            r"works only with the `id` of the fact",
             r"is valid only with `verify`",
             r"differs from the `id` in the body",
             r"is missing[:;] (give|name)",

@@ -1,20 +1,35 @@
 """Routes of the verbs, `POST /v1/users/{user}/<verb>`; bodies and answers follow the contracts."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Header, Response
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
 from mnemon.gateway.routes.parameters import Memory, User
-from mnemon_contracts.base import Contract
+from mnemon_contracts.base import Contract, InvalidBody, check_identifier
 from mnemon_contracts.registry import VERBS, VerbContract
 from mnemon_contracts.verbs.ask import ProfileV1
-from mnemon_contracts.verbs.tools import DocumentV1, TasksV1
+from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
 from mnemon_infra.settings.api_keys import Scope
 
 _READING: Final = frozenset({"context", "search", "history", "read", "get", "status"})
+
+RequestKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=240,
+        description="Id of the request. A request that adds a fact, a task or a document adds it once, "
+        "however often it is repeated with the same key. `update` and `forget` take no key together with "
+        "`query`, because a repetition may mean another fact. All other requests ignore the key: they may be "
+        "repeated without one.",
+    ),
+]
+_IgnoredKey = Annotated[str | None, Header(include_in_schema=False)]
+_WITH_KEY: Final = frozenset({"save", "tasks", "document", "update", "forget"})
+"""Verbs that read the header `Idempotency-Key`."""
 
 
 def select_scope(verb: str, request: Contract) -> Scope:
@@ -53,10 +68,30 @@ def _create_endpoint(verb: VerbContract) -> Callable[..., Any]:
         body: Any,
         caller: CallerOfRequest,
         memory: Memory,
+        idempotency_key: Any = None,
     ) -> Response:
         caller.require_permission(select_scope(verb.name, body), user)
-        found = await memory.get_questioner(caller.tenant).ask(user, verb.name, body, reply, version)
+        key = _check_key(idempotency_key, body) if verb.name in _WITH_KEY else None
+        questioner = memory.get_questioner(caller.tenant)
+        found = await questioner.ask(user, verb.name, body, reply, version, request_id=key)
         return Response(found.serialize(), media_type="application/json")
 
     answer.__annotations__["body"] = annotate_body(verb.requests[-1])
+    answer.__annotations__["idempotency_key"] = RequestKey if verb.name in _WITH_KEY else _IgnoredKey
     return answer
+
+
+def _check_key(key: str | None, request: Contract) -> str | None:
+    """Return the key of a request.
+
+    Raises:
+        InvalidBody: the key cannot be an id, or a repetition of the request may change another fact.
+    """
+    match request:
+        case UpdateV2(query=str()) | ForgetV1(query=str()) if key is not None:
+            raise InvalidBody(
+                "Idempotency-Key",
+                "works only with the `id` of the fact, because a repeated `query` may mean another fact; "
+                "send `id` instead of `query`, or leave the key out",
+            )
+    return None if key is None else check_identifier("Idempotency-Key", key)

@@ -98,6 +98,38 @@ async def test_repeated_publish_stores_nothing_twice(shared: Up) -> None:
         assert (older.status_code, older.json()["messages"]) == (200, [])
 
 
+async def test_repeated_addition_with_a_key_adds_once(shared: Up) -> None:
+    async with tenant(shared) as client:
+        for verb, item in (("tasks", "task"), ("document", "document")):
+            body = {"action": "add", "text": "Buy milk"}
+            replies = [
+                (
+                    await client.post(f"/v1/users/anna/{verb}", json=body, headers={"Idempotency-Key": key})
+                ).json()
+                for key in ("t1", "t1", "t2")
+            ]
+            assert [len(reply[f"{item}s"]) for reply in replies] == [1, 1, 2]
+            first, second, other = [reply[f"{item}_id"] for reply in replies]
+            assert first == second != other
+        key = {"Idempotency-Key": "t1"}
+        fact = {"text": "Prefers night trains to planes"}
+        saved = (await client.post("/v1/users/anna/save", json=fact, headers=key)).json()
+        await client.post("/v1/users/anna/forget", json={"id": saved["id"]}, headers=key)
+        again = (await client.post("/v1/users/anna/save", json=fact, headers=key)).json()
+        assert (again["decision"], again["id"]) == ("saved", saved["id"]), "the decision on the first request"
+        assert (await client.post("/v1/users/anna/read")).json()["facts"] == []
+
+
+async def test_change_by_query_takes_no_idempotency_key(shared: Up) -> None:
+    async with tenant(shared) as client:
+        for verb in "update", "forget":
+            refused = await client.post(
+                f"/v1/users/anna/{verb}", json={"query": "trains"}, headers={"Idempotency-Key": "f1"}
+            )
+            assert (refused.status_code, refused.json()["field"]) == (422, "Idempotency-Key")
+            assert "send `id` instead of `query`" in refused.json()["detail"]
+
+
 async def test_id_and_idempotency_key_must_agree(shared: Up) -> None:
     async with tenant(shared) as client:
         answer = await client.post(
