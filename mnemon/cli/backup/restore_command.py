@@ -203,7 +203,7 @@ async def _open_target(
     async with run_stack(request.data, configured, with_streams=False) as stack:
         url = FolderLogins(request.data).add_login(stack.endpoints.nats, "operator")
         async with await connect(url, name="mnemon-restore") as connection:
-            await _require_empty_database(stack.deployment, connection, backup)
+            await _require_empty_folder(request.data, stack.deployment, connection, backup)
             yield stack.deployment, connection, logins
 
 
@@ -213,6 +213,22 @@ async def _require_empty_database(deployment: "Deployment", connection: "Client"
 
     if not await is_restored(connection, backup.mark):
         await require_empty_database(deployment)
+
+
+async def _require_empty_folder(
+    data: Path, deployment: "Deployment", connection: "Client", backup: "Backup"
+) -> None:
+    """End the command if the folder has memory that is not of this backup."""
+    from mnemon.operations.restore.replay import DatabaseNotEmpty
+
+    try:
+        await _require_empty_database(deployment, connection, backup)
+    except DatabaseNotEmpty as error:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{data} already has events up to log position {error.position:,}, so nothing was restored",
+            "Restore into a new folder: --data DIR",
+        )
 
 
 def _require_stopped_stack(data: Path) -> None:
@@ -255,11 +271,13 @@ def _show_result(
         )
         return
     _warn_of_interruption(backup)
-    typer.echo(
-        f"{format_count(result.events, 'event')} up to log position {manifest.position:,} restored from the"
-        f" backup of {manifest.created_at}, in agreement with it."
-        f" {format_count(replayed, 'event', 'is')} replayed into the database."
+    events = f"{format_count(result.events, 'event')} up to log position {manifest.position:,}"
+    restored = (
+        f"An earlier run has restored {events} from the backup of {manifest.created_at}."
+        if result.is_repeated
+        else f"{events} restored from the backup of {manifest.created_at}, in agreement with it."
     )
+    typer.echo(f"{restored} {format_count(replayed, 'event', 'is')} replayed into the database.")
     if result.erasures:
         typer.echo(_describe_erasures(result))
     for line in _describe_logins(request, logins):

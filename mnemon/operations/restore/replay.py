@@ -27,9 +27,14 @@ SWEEP_TIMEOUT: Final = 60.0
 
 
 class DatabaseNotEmpty(Exception):
-    """The schema already has rows of events; the message names the next step."""
+    """The schema already has rows of events; the message names the next step for servers of your own.
+
+    Attributes:
+        position: log position of the newest event that has a row.
+    """
 
     def __init__(self, schema: str, position: int) -> None:
+        self.position = position
         super().__init__(
             f"the schema {schema} has rows of events up to position {position:,}: name a new schema in "
             "MNEMON_DATABASE_SCHEMA, or another database"

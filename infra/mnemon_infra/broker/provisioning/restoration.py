@@ -22,6 +22,7 @@ from mnemon_infra.broker.streams.restored_log import (
     FILLER_SUBJECT,
     LEFT_OUT,
     RESTORED,
+    RESTORED_END,
     UNFINISHED,
 )
 
@@ -114,7 +115,8 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         replicas: number of servers that keep a copy.
 
     Raises:
-        LogNotEmpty: the log or the settings have data of another origin, or a consumer runs.
+        LogNotEmpty: the log or the settings have data of another origin, the log has received events since
+            the restore, or a consumer runs.
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream()
@@ -127,6 +129,7 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         if metadata.get(UNFINISHED) == mark:
             return RestoreState(info.state.last_seq, is_finished=False)
         if metadata.get(RESTORED) == mark:
+            _require_no_newer_events(info)
             return RestoreState(
                 info.state.last_seq, is_finished=True, left_out=int(metadata.get(LEFT_OUT, 0))
             )
@@ -180,14 +183,20 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream(timeout=TIMEOUT)
-    actual = (await stream_context.stream_info(LOG)).config
+    info = await stream_context.stream_info(LOG)
+    actual = info.config
     metadata = {name: value for name, value in (actual.metadata or {}).items() if name != UNFINISHED}
     usual = _find_log_config()
     await stream_context.update_stream(
         actual.evolve(
             subjects=usual.subjects,
             duplicate_window=usual.duplicate_window,
-            metadata={**metadata, RESTORED: mark, LEFT_OUT: str(left_out)},
+            metadata={
+                **metadata,
+                RESTORED: mark,
+                LEFT_OUT: str(left_out),
+                RESTORED_END: str(info.state.last_seq),
+            },
         )
     )
 
@@ -328,6 +337,21 @@ def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -
 
 def _find_log_config() -> StreamConfig:
     return next(config for config in STREAMS if config.name == LOG)
+
+
+def _require_no_newer_events(info: StreamInfo) -> None:
+    """Check that a restored log has received no events since, so that a further run may continue the replay.
+
+    A log without `RESTORED_END`, which an earlier version restored, passes.
+    """
+    last = info.state.last_seq
+    newer = last - int((info.config.metadata or {}).get(RESTORED_END, last))
+    if newer:
+        raise LogNotEmpty(
+            f"{LOG} already has this backup and {newer:,} newer {'event' if newer == 1 else 'events'}, so "
+            "nothing was written: to return to the state of the backup, restore into a new folder (--data "
+            "DIR), or into servers without the stream"
+        )
 
 
 async def _require_empty(connection: Client, info: StreamInfo) -> None:

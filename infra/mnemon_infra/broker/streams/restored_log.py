@@ -21,6 +21,10 @@ The value ends with a colon and the last restored position.
 LEFT_OUT: Final = "mnemon-restore-left-out"
 """Key in the metadata of `LOG` after a restore; the value is the number of events that were left out."""
 
+RESTORED_END: Final = "mnemon-restore-end"
+"""Key in the metadata of `LOG` after a restore; the value is the last position of the log at the end of the
+restore, with the erasures that were applied again."""
+
 FILLER_SUBJECT: Final = "restore.filler"
 """Subject of the messages that a restore or a move puts at positions without an event, and then removes.
 

@@ -118,6 +118,25 @@ async def test_a_folder_of_an_unfinished_restore_does_not_start(
 
 
 @pytest.mark.long
+async def test_a_folder_with_memory_is_refused_and_another_one_suggested(
+    shared: Up, tmp_path: Path, data: Path
+) -> None:
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        place = f"t{uuid4().hex[:8]}.u1.-"
+        await Stock(connection).say("hello", place)
+        assert (await mnemon("backup", tmp_path / "former", "--data", shared.data)).code == 0
+        await Stock(connection).say("hello again", place)
+    assert (await mnemon("backup", tmp_path / "latter", "--data", shared.data)).code == 0
+    assert (await mnemon("restore", tmp_path / "former", "--data", data)).code == 0
+    refused = await mnemon("restore", tmp_path / "latter", "--data", data)
+    assert refused.code == 2
+    assert f"{data} already has events up to log position" in refused.err
+    assert "Restore into a new folder: --data DIR" in refused.err
+    assert "MNEMON_DATABASE_SCHEMA" not in refused.err
+
+
+@pytest.mark.long
 async def test_restore_fills_configured_servers(
     shared: Up, tmp_path: Path, nats_url: str, database_url: str
 ) -> None:
@@ -146,6 +165,7 @@ async def test_restore_fills_configured_servers(
     assert (await mnemon("audit", **servers)).code == 0
     again = await restore()  # a run that was killed during the replay continues like this
     assert (again.code, "erasure" in again.out) == (0, False)
+    assert "An earlier run has restored" in again.out
 
     event = UserErasedV1(up_to_seq=2**53 - 1)
     entry = RegisterEntry(tenant=tenant, user="u1", event_id="e", position=9**9, at=2**62, event=event)

@@ -306,6 +306,19 @@ async def test_a_restore_continues_after_a_kill(
     assert (await restore(other, folder)).is_repeated
 
 
+async def test_a_restored_log_with_newer_events_is_refused(stock: Stock, folder: Path, other: Client) -> None:
+    await fill(stock, 3)
+    await back_up(stock.connection, folder)
+    await restore(other, folder)
+    await fill(Stock(other), 4)
+    before = await records_of(other)
+    with pytest.raises(
+        LogNotEmpty, match="already has this backup and 4 newer events, so nothing was written"
+    ):
+        await restore(other, folder)
+    assert await records_of(other) == before
+
+
 async def test_consumers_do_not_start_on_an_unfinished_restore(stock: Stock) -> None:
     jetstream = stock.connection.jetstream()
     log = (await jetstream.stream_info(LOG)).config
