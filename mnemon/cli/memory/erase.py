@@ -11,14 +11,19 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import EraseReplyV1
+    from mnemon_producers.client import MemoryClient
 
 _PROVIDERS_KEEP = "model providers keep the text of these batches until they delete the batches: "
 _VECTORS_STAY = "vectors, without text, stay in these generations until `mnemon rebuild --drop`: "
 
 
 def erase(
-    tenant: Annotated[str, typer.Argument(help="Tenant of the user.")],
-    user: Annotated[str, typer.Argument(help="User to erase.")],
+    tenant: Annotated[str | None, typer.Argument(help="Tenant of the user.")] = None,
+    user: Annotated[str | None, typer.Argument(help="User to erase.")] = None,
+    tenant_option: Annotated[
+        str | None, typer.Option("--tenant", help="Tenant of the user, instead of TENANT.")
+    ] = None,
+    user_option: Annotated[str | None, typer.Option("--user", help="User to erase, instead of USER.")] = None,
     conversation: Annotated[
         str | None,
         typer.Option(
@@ -50,8 +55,8 @@ def erase(
     The receipt also names what stays for a time: batches at model providers, and vectors without text in
     generations that are not live. Messages that the user sends afterwards are remembered again.
 
-    Exits with code 1 if you do not confirm, or if a store has not finished yet: the erasure then continues in
-    the background.
+    Exits with code 1 if you do not confirm; if a store has not finished yet, and the erasure continues in the
+    background; or if there was nothing to erase, and no erasure before this one.
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
@@ -60,15 +65,67 @@ def erase(
             ExitCode.USAGE_ERROR,
             "--text works only together with --verify: add --verify, or leave --text out",
         )
+    tenant, user = _choose_owner((tenant, user), (tenant_option, user_option))
     require_deployment(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
     if not verify and not yes and not _confirm_erasure(f"Erase {whom} of {tenant} for good?"):
         refuse(ExitCode.NEGATIVE_RESULT, "nothing was erased", "To erase without confirmation: --yes")
-    MemoryRequest(tenant, user, data, as_json).send(
-        lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
-        _show_remaining if verify else _show_receipt,
-        conclude=_conclude_verification if verify else _conclude_erasure,
-    )
+    request = MemoryRequest(tenant, user, data, as_json)
+    if verify:
+        request.send(
+            lambda memory: memory.erase(user, conversation=conversation, verify=True, text=text),
+            _show_remaining,
+            conclude=_conclude_verification,
+        )
+    erasure = _CheckedErasure(tenant, user, conversation)
+    request.send(erasure.perform, _show_receipt, conclude=erasure.conclude)
+
+
+def _choose_owner(
+    arguments: tuple[str | None, str | None], options: tuple[str | None, str | None]
+) -> tuple[str, str]:
+    """Return tenant and user, which are both arguments or both options; else end the command."""
+    given = [each for each in (*arguments, *options) if each is not None]
+    if len(given) != 2 or (None, None) not in (arguments, options):
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "tenant and user have to be given once, both as arguments or both as options",
+            "For example: mnemon erase acme u42, or mnemon erase --tenant acme --user u42",
+        )
+    tenant, user = given
+    return tenant, user
+
+
+class _CheckedErasure:
+    """Erasure of a user or a conversation, which tells whether there was anything to erase."""
+
+    def __init__(self, tenant: str, user: str, conversation: str | None) -> None:
+        self._tenant = tenant
+        self._user = user
+        self._conversation = conversation
+        self._is_known = True
+
+    async def perform(self, memory: "MemoryClient") -> "EraseReplyV1":
+        before = await memory.erase(self._user, conversation=self._conversation, verify=True)
+        self._is_known = before.seen_seq > 0 or any((before.left or {}).values())
+        return await memory.erase(self._user, conversation=self._conversation)
+
+    def conclude(self, reply: "EraseReplyV1") -> ExitCode:
+        if reply.pending:
+            typer.secho(
+                f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
+                fg="yellow",
+                err=True,
+            )
+        if not self._is_known:
+            user = f"user {self._user!r} of tenant {self._tenant!r}"
+            erased = f"conversation {self._conversation!r} of {user}" if self._conversation else user
+            refuse(
+                ExitCode.NEGATIVE_RESULT,
+                f"{erased} had no memory, and was not erased before",
+                "Check the spelling: ids are the ones that bots use",
+            )
+        return ExitCode.NEGATIVE_RESULT if reply.pending else ExitCode.DONE
 
 
 def _confirm_erasure(question: str) -> bool:
@@ -87,16 +144,6 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
         typer.echo(_PROVIDERS_KEEP + ", ".join(reply.provider_batches))
     if reply.generations:
         typer.echo(_VECTORS_STAY + ", ".join(reply.generations))
-
-
-def _conclude_erasure(reply: "EraseReplyV1") -> ExitCode:
-    if reply.pending:
-        typer.secho(
-            f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
-            fg="yellow",
-            err=True,
-        )
-    return ExitCode.NEGATIVE_RESULT if reply.pending else ExitCode.DONE
 
 
 def _show_remaining(reply: "EraseReplyV1") -> None:

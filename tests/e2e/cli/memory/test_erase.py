@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
-from tests.support.processes.stack import mnemon
+from tests.support.processes.stack import Up, mnemon
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 STORES = "log", "database", "vectors", "dead_letters", "work", "model_batches"
 NOTHING = dict.fromkeys(STORES, 0)
@@ -54,6 +56,30 @@ async def test_erase_removes_everything_of_a_user(
         again = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=url)
         assert again.code == 0
         assert "dead_letters" in again.out
+
+
+async def test_erasure_of_an_unknown_name_suggests_to_check_its_spelling(shared: Up) -> None:
+    tenant = f"t{uuid4().hex[:8]}"
+    assert shared.endpoints
+    async with await connect(shared.endpoints.nats, name="test") as connection:
+        await persisted(connection, await Stock(connection).say("I like tea", f"{tenant}.u1.-"))
+    owner = "--tenant", tenant, "--user"
+    for named in (("nobody",), ("u1", "--conversation", "nowhere")):
+        unknown = await mnemon("erase", *owner, *named, "--yes", "--json", "--data", shared.data)
+        assert unknown.code == 1
+        assert json.loads(unknown.out)["removed"] == NOTHING
+        assert f"user '{named[0]}' of tenant '{tenant}' had no memory" in unknown.err
+        assert "Check the spelling" in unknown.err
+    for _ in range(2):
+        known = await mnemon("erase", *owner, "u1", "--yes", "--data", shared.data)
+        assert (known.code, known.err) == (0, ""), "a repeated erasure is no mistake"
+
+
+async def test_erase_takes_tenant_and_user_once() -> None:
+    for arguments in (("acme",), ("acme", "--user", "u1"), ("acme", "u1", "--tenant", "acme"), ()):
+        wrong = await mnemon("erase", *arguments, "--yes")
+        assert wrong.code == 2
+        assert "mnemon erase --tenant acme --user u42" in wrong.err
 
 
 @pytest.mark.long
