@@ -147,6 +147,19 @@ def build_problem(error: Exception) -> Problem:
         case HTTPException(status_code=HTTPStatus.BAD_REQUEST):
             # FastAPI raises it for a body that is not UTF-8, or nested too deeply.
             return _build_malformed_body()
+        case HTTPException(status_code=HTTPStatus.NOT_FOUND):
+            return Problem(
+                HTTPStatus.NOT_FOUND,
+                _CODE[HTTPStatus.NOT_FOUND],
+                "there is no such address; `/docs` of the gateway lists the addresses of all requests",
+            )
+        case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": allowed}):
+            return Problem(
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                _CODE[HTTPStatus.METHOD_NOT_ALLOWED],
+                f"the address takes another method; send the request with {allowed}",
+                headers=error.headers,
+            )
         case HTTPException(status_code=status, detail=detail):
             return Problem(
                 status, _CODE.get(status, "bad_request"), str(detail), headers=error.headers or None

@@ -2,6 +2,10 @@
 
 import json
 
+import httpx
+import pytest
+
+from mnemon.gateway.application import build_application
 from mnemon.gateway.problems import build_problem
 from mnemon_contracts.verbs.ask import AskError, ErrorReply
 from mnemon_producers.errors import AskFailed, TenantMoved
@@ -18,6 +22,24 @@ def test_refused_request_names_the_invalid_field() -> None:
     error = AskError(code="bad_request", message="text: is missing", retryable=False, field="text")
     response = build_problem(AskFailed(error)).to_response()
     assert (response.status_code, json.loads(bytes(response.body))["field"]) == (422, "text")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "next_step"),
+    [
+        ("POST", "/v1/users/u42/remember", 404, "there is no such address; `/docs`"),
+        ("GET", "/v1/users/u42/context", 405, "send the request with POST"),
+    ],
+)
+async def test_wrong_address_or_method_is_told_the_next_step(
+    method: str, path: str, status: int, next_step: str
+) -> None:
+    transport = httpx.ASGITransport(build_application())
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        answer = await client.request(method, path)
+    assert (answer.status_code, answer.json()["status"]) == (status, status)
+    assert next_step in answer.json()["detail"]
+    assert answer.headers.get("Allow") == ("POST" if status == 405 else None)
 
 
 def test_refusal_of_an_older_retrieve_names_no_field() -> None:
