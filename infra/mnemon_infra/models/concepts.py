@@ -5,7 +5,7 @@ and the message `office` or `контора`. Static vectors relate such words i
 terms of sparse vectors, beside the words, so that searches weigh them by rarity too.
 
 A concept may have members, such as the makes of cars. A text with a member has the concept, so that "What is
-my car?" finds "I drive a Skoda". A query with a member has not, so that "Skoda" does not find other makes.
+my car?" finds "I drive a Skoda". A query with a member does not, so that "Skoda" does not find other makes.
 """
 
 import re
@@ -50,20 +50,22 @@ class ConceptLexicon(NamedTuple):
     """The concepts of words, and the words of concepts; a word is the id of its stem.
 
     Attributes:
-        of_query: the concepts of a query's words.
-        of_text: the concepts of a text's words.
+        query_concepts: the concepts of a query's words.
+        text_concepts: the concepts of a text's words.
         words: for each concept, the words that give it to a text.
     """
 
-    of_query: Mapping[int, frozenset[int]]
-    of_text: Mapping[int, frozenset[int]]
+    query_concepts: Mapping[int, frozenset[int]]
+    text_concepts: Mapping[int, frozenset[int]]
     words: Mapping[int, frozenset[int]]
 
 
 def weigh_document(text: str) -> Sparse:
     """Return the weights of a text's words and concepts."""
     words = bm25.weigh_document(text)
-    return _add_concepts(dict(zip(words.indices, words.values, strict=True)), load_concepts().of_text, 1.0)
+    return _add_concepts(
+        dict(zip(words.indices, words.values, strict=True)), load_concepts().text_concepts, 1.0
+    )
 
 
 def weigh_query(text: str) -> Sparse:
@@ -79,7 +81,7 @@ def add_query_concepts(words: Mapping[int, float], text: str) -> Sparse:
         words: the weights, by the ids of stems.
         text: the query, whose phrases may imply concepts.
     """
-    weighed = _add_concepts(words, load_concepts().of_query, QUERY_WEIGHT)
+    weighed = _add_concepts(words, load_concepts().query_concepts, QUERY_WEIGHT)
     if implied := find_implied_concepts(text).difference(weighed.indices):
         return Sparse([*weighed.indices, *implied], [*weighed.values, *[QUERY_WEIGHT] * len(implied)])
     return weighed
@@ -87,8 +89,8 @@ def add_query_concepts(words: Mapping[int, float], text: str) -> Sparse:
 
 def find_concepts(terms: Iterable[int]) -> frozenset[int]:
     """Return the ids of the concepts of a query's words, given the ids of the stemmed words."""
-    of_query = load_concepts().of_query
-    return frozenset(concept for term in terms for concept in of_query.get(term, ()))
+    query_concepts = load_concepts().query_concepts
+    return frozenset(concept for term in terms for concept in query_concepts.get(term, ()))
 
 
 def has_concept(terms: AbstractSet[int], sought: Iterable[int]) -> bool:
@@ -108,17 +110,17 @@ def find_implied_concepts(query: str) -> frozenset[int]:
 def load_concepts() -> ConceptLexicon:
     """Read the concepts of all words. The first call takes 0.2 s."""
     lines = (files(__package__) / CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
-    of_query: dict[int, set[int]] = {}
-    of_text: dict[int, set[int]] = {}
+    query_concepts: dict[int, set[int]] = {}
+    text_concepts: dict[int, set[int]] = {}
     words_of: dict[int, frozenset[int]] = {}
     for concept, line in enumerate(lines, FIRST_ID):
         words, _, members = line.partition(">")
         words_of[concept] = frozenset(bm25.weigh_document(f"{words} {members}").indices)
         for term in bm25.weigh_document(words).indices:
-            of_query.setdefault(term, set()).add(concept)
+            query_concepts.setdefault(term, set()).add(concept)
         for term in words_of[concept]:
-            of_text.setdefault(term, set()).add(concept)
-    return ConceptLexicon(_freeze_sets(of_query), _freeze_sets(of_text), words_of)
+            text_concepts.setdefault(term, set()).add(concept)
+    return ConceptLexicon(_freeze_sets(query_concepts), _freeze_sets(text_concepts), words_of)
 
 
 def _freeze_sets(concepts_of: Mapping[int, set[int]]) -> dict[int, frozenset[int]]:

@@ -58,7 +58,7 @@ def test_text_without_words_has_no_concepts() -> None:
 
 
 def test_ids_of_words_and_concepts_do_not_meet() -> None:
-    assert all(term < concepts.FIRST_ID for term in concepts.load_concepts().of_text)
+    assert all(term < concepts.FIRST_ID for term in concepts.load_concepts().text_concepts)
     assert concepts.FIRST_ID + len(LINES) < 2**32
 
 
