@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, OtherPerson
+from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, OtherPersonForms
 from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences, straighten_quotes
 
 _LABEL: Final = re.compile(r"(?:[^\W\d_][\w'-]*|[A-ZА-ЯЁ][\w'-]* [A-ZА-ЯЁ][\w'-]*):\s*")
@@ -18,15 +18,15 @@ _LABEL: Final = re.compile(r"(?:[^\W\d_][\w'-]*|[A-ZА-ЯЁ][\w'-]* [A-ZА-ЯЁ]
 def list_sentences(text: str) -> Iterator[tuple[Sentence, bool]]:
     """Yield the sentences of a message, each with whether it may tell something about the author."""
     has_task = False
-    other: OtherPerson | None = None
+    other: OtherPersonForms | None = None
     for sentence in split_sentences(text):
         language = RUSSIAN if sentence.is_cyrillic else ENGLISH
         plain = straighten_quotes(sentence.text)
         has_task = has_task or language.task.match(plain) is not None
-        yield sentence, not (has_task or (other and is_of_another(plain, other, language)))
+        yield sentence, not (has_task or (other and is_about_other_person(plain, other, language)))
         if other and language.subject.search(plain):
             other = None
-        other = find_other(plain, language) or other
+        other = find_other_person(plain, language) or other
 
 
 def is_joke(text: str, language: LanguageRules) -> bool:
@@ -45,13 +45,13 @@ def is_labelled(before: str) -> bool:
     return _LABEL.fullmatch(before) is not None
 
 
-def find_other(text: str, language: LanguageRules) -> OtherPerson | None:
-    """Return the gender of the person who is the subject of a text; None if it is the author, or unclear."""
+def find_other_person(text: str, language: LanguageRules) -> OtherPersonForms | None:
+    """Return the forms of the person who is the subject of a text; None if it is the author, or unclear."""
     found = next((other for other in language.others if other.noun.search(text)), None)
     return found if found and not language.subject.search(text) else None
 
 
-def is_of_another(clause: str, other: OtherPerson, language: LanguageRules) -> bool:
+def is_about_other_person(clause: str, other: OtherPersonForms, language: LanguageRules) -> bool:
     """Return whether a clause without a subject may be about a person whom the text before it names."""
     past = other.past.search(clause)
     return past is not None and not language.subject.search(clause, 0, past.end())

@@ -168,7 +168,10 @@ def _require_single(facts: Sequence[KnownStatement]) -> str | None:
 
 
 def is_about_user(text: str) -> bool:
-    """Return whether a statement names no relative or patient, and so may be about the user."""
+    """Return whether a statement names no relative and no other person with an illness.
+
+    Such a statement may be about the user.
+    """
     return _NOT_OF_THE_USER.search(text) is None
 
 

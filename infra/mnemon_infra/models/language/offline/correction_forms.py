@@ -112,16 +112,20 @@ class CorrectionForms:
         return self._declined[new][self._declined[old].index(old)]
 
     def decline(self, new: str, old: str, used: str, lead: Sequence[str]) -> str | None:
-        """Return a noun in the case of a use of another noun; None in doubt.
+        """Return a noun in the grammatical case in which a text uses another noun; None in doubt.
 
-        `used` is a form of the noun `old`, and `lead` has the preposition before it.
+        Args:
+            new: the noun to decline.
+            old: the other noun, in the nominative.
+            used: the form of `old` in the text.
+            lead: the words before `used`, such as a preposition.
         """
         declined = self._decline(new)
         found = {declined[case] for case in self.find_cases(old, used, lead)} if declined else set()
         return found.pop() if len(found) == 1 else None
 
     def find_cases(self, noun: str, used: str, lead: Sequence[str]) -> list[int]:
-        """Return the cases in which a noun has a form after a preposition, if one is given.
+        """Return the cases in which a noun has the form `used`, and which the preposition in `lead` allows.
 
         A case is an index in `cases` and in an entry of `declensions` in the file of the language.
         """

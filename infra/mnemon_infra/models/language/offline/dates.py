@@ -132,7 +132,7 @@ def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> l
     for span in named[::direction]:
         ordered.append(_order_weekday(text, span, ordered[-1], direction) if ordered else span)
     if direction > 0 and len(ordered) > 1:
-        ordered[0] = _doubt_return(text, *ordered[:2])
+        ordered[0] = _drop_doubtful_day(text, *ordered[:2])
     return ordered[::direction]
 
 
@@ -153,7 +153,7 @@ def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direct
     return span._replace(first=min(day, span.first), last=max(day, span.last), shown="")
 
 
-def _doubt_return(text: str, span: DateSpan, departure: DateSpan) -> DateSpan:
+def _drop_doubtful_day(text: str, span: DateSpan, departure: DateSpan) -> DateSpan:
     """Return the span of a weekday of a return without its day if a later departure follows in the text."""
     weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
     end = _find_clause_end(text, departure.end)

@@ -60,8 +60,8 @@ class ClauseForms(NamedTuple):
     introduction: Rule
 
 
-class OtherPerson(NamedTuple):
-    """Forms of one gender: nouns for persons other than the author, and verbs in the past tense."""
+class OtherPersonForms(NamedTuple):
+    """Forms of one gender: nouns for people other than the author, and verbs in the past tense."""
 
     noun: re.Pattern[str]
     past: re.Pattern[str]
@@ -80,7 +80,7 @@ class LanguageRules(NamedTuple):
         task: a request after which a message has a text to work on, or the words of a role.
         joke: words at the end of a joke, or in the sentence after it, that say that it is one.
         subject: pronouns of the author as a subject.
-        others: forms of other persons; none if verbs always have a subject.
+        others: forms of other people, by gender; none if verbs always have a subject.
         user: the language's word for a user.
         clauses: forms that decide whether a sentence is split into clauses.
     """
@@ -95,7 +95,7 @@ class LanguageRules(NamedTuple):
     task: re.Pattern[str]
     joke: re.Pattern[str]
     subject: re.Pattern[str]
-    others: tuple[OtherPerson, ...]
+    others: tuple[OtherPersonForms, ...]
     user: str
     words: Mapping[str, str]
     clauses: ClauseForms
@@ -137,7 +137,7 @@ class LanguageRules(NamedTuple):
             ),
             subject=compile_forms(source["subject"]),
             others=tuple(
-                OtherPerson(**{name: compile_forms(forms) for name, forms in other.items()})
+                OtherPersonForms(**{name: compile_forms(forms) for name, forms in other.items()})
                 for other in source.get("others", ())
             ),
             user=source["user"],

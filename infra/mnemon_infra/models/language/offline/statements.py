@@ -6,10 +6,10 @@ from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.authorship import (
-    find_other,
+    find_other_person,
+    is_about_other_person,
     is_joke,
     is_labelled,
-    is_of_another,
     list_sentences,
 )
 from mnemon_infra.models.language.offline.dates import (
@@ -269,8 +269,8 @@ def _begins_a_clause(text: str, begin: int, named: list[DateSpan], language: Lan
         return True
     if before.count('"') % 2 or language.hedge.search(before) or is_labelled(before):
         return False
-    other = find_other(before, language)
-    if other and is_of_another(text[begin:], other, language):
+    other = find_other_person(before, language)
+    if other and is_about_other_person(text[begin:], other, language):
         return False
     return language.joint.search(before) is not None or any(
         span.end == len(before.rstrip()) for span in named
