@@ -61,7 +61,11 @@ class RetrieveConsumer:
         query = FactQuery(memory, search, settings)
         snapshots = SnapshotResolver(broker, database, self._schema, self._snapshots, settings)
         self._service = AskService(
-            broker, SERVICE, version("mnemon"), Admission(self._find_request_limits), self._find_absence_error
+            broker,
+            SERVICE,
+            version("mnemon"),
+            Admission(self._find_request_limits),
+            self._find_residence_error,
         )
         conversation = ConversationVerbs(memory, snapshots, log)
         facts = FactVerbs(memory, query, settings, log, projection, database, vector_index)
@@ -106,7 +110,7 @@ class RetrieveConsumer:
         rates = self._settings.get_settings(tenant).rates
         return RequestLimits(rates.requests_per_second, rates.requests_per_user)
 
-    def _find_absence_error(self, address: Address) -> AskError | None:
+    def _find_residence_error(self, address: Address) -> AskError | None:
         residence = self._settings.get_residence(address.tenant)
         return None if residence is None else find_residence_error(residence, address.name)
 

@@ -905,7 +905,7 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
 
 
 def _tells_role(statement: ParsedFact, term: Term) -> bool:
-    """Return whether a term tells as what a person works or lives: "as a vet", «ветеринаром»."""
+    """Return whether a term names the role in which a person works or lives: "as a vet", «ветеринаром»."""
     if term.role or term.kind not in (TermKind.WORD, TermKind.NAME, TermKind.PERSON):
         return False
     if is_listed(term, "professions") or _is_person_in_role(term):

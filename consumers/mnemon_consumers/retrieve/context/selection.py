@@ -31,8 +31,10 @@ MOST_CHARACTERS: Final = 16
 be counted."""
 
 SCORE_NOISE: Final = 0.02
-"""Share of a score by which another score may be lower and is still nearly equal: as much as one step of
-importance changes a score."""
+"""Share of a score by which a lower score may differ and still count as nearly equal.
+
+One step of importance changes a score by the same share.
+"""
 
 DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",

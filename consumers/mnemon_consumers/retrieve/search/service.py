@@ -97,8 +97,9 @@ SCORE_SPREAD: Final = 5.0
 DOUBTFUL_SHARE: Final = 0.25
 """Share of the best score below which a fact, a summary or a chunk of a document is doubtful.
 
-A link gives a fact 0.3 of a score. For questions with one topic, this leaves out none of the answers among
-the first ten hits, and one of seven other hits; with two topics, 3 % of the answers.
+Among the first ten hits of questions with one topic, hits below this share have none of the answers, and are
+one of seven of the other hits; of questions with two topics, they have 3 % of the answers. A link gives a
+fact 0.3 of the relevance of another fact, which is more than this share.
 """
 
 _SAMPLED_COLLECTIONS: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
