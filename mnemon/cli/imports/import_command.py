@@ -110,7 +110,7 @@ def telegram(
 
 
 def _require_sender(files: list[Path], reader: "TelegramReader", bot: str) -> None:
-    """End the command if no message is from the assistant. Standard input is not read for this."""
+    """End the command if no message is from the sender in --bot. Standard input is not checked."""
     from mnemon.operations.imports.records import NotReadable
     from mnemon.operations.imports.telegram import list_senders
 

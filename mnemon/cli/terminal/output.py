@@ -18,7 +18,7 @@ _GAP: Final = 2
 """Number of spaces between two columns of a table."""
 
 _LEAST_TEXT: Final = 20
-"""Number of characters in a line of a folded text, at least, unless the text is shorter."""
+"""Minimum width of a folded column, in characters, unless its longest text is shorter."""
 
 
 class Figure(str):
