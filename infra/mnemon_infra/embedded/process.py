@@ -31,7 +31,7 @@ class ServerFailed(Exception):
     """A server of the stack cannot be started or reloaded; the message has the reason."""
 
 
-class PortInUse(Exception):
+class ServerPortTaken(Exception):
     """The port that was chosen for a server cannot be opened.
 
     Attributes:
@@ -97,7 +97,7 @@ class ServerProcess(ABC):
         A port that a server of the same folder holds is not checked: `start` ends that server.
 
         Raises:
-            PortInUse: the port cannot be opened, for example because another program has it.
+            ServerPortTaken: the port cannot be opened, for example because another program has it.
         """
         if port is None or any(self.list_orphans()):
             return
@@ -105,7 +105,7 @@ class ServerProcess(ABC):
             with socket.create_server(("127.0.0.1", port)):
                 pass
         except OSError as error:
-            raise PortInUse(self.part, port, error) from error
+            raise ServerPortTaken(self.part, port, error) from error
 
     async def start(self) -> None:
         """End a server that a killed run left, then start the server. Return when it answers.

@@ -163,7 +163,7 @@ async def _run_stack(
     from mnemon.http.saved_port import PortTaken
     from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
-    from mnemon_infra.embedded.process import PortInUse
+    from mnemon_infra.embedded.process import ServerPortTaken
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -187,7 +187,7 @@ async def _run_stack(
                     _show_addresses(stack, names, time.monotonic() - begun, page, gateway)
                     await stop.wait()
                 typer.echo("stopping")
-    except PortInUse as error:
+    except ServerPortTaken as error:
         option = "--nats-port" if error.part == "broker" else "--database-port"
         refuse(ExitCode.USAGE_ERROR, str(error), f"Choose another {option}, or leave it out")
     except BackgroundFailed as error:

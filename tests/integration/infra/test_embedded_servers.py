@@ -22,7 +22,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.embedded.process import PortInUse, ServerFailed
+from mnemon_infra.embedded.process import ServerFailed, ServerPortTaken
 from mnemon_infra.embedded.stack import run_stack
 from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 
@@ -168,7 +168,7 @@ async def test_servers_start_in_folders_of_any_name(data: Path, name: str) -> No
 async def test_a_stack_whose_port_is_taken_starts_no_server(data: Path, option: str, part: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(PortInUse, match=f"^port {port} is in use$") as refused:
+        with pytest.raises(ServerPortTaken, match=f"^port {port} is in use$") as refused:
             async with run_stack(data, Deployment.model_construct(), **{option: port}):
                 pass
     assert refused.value.part == part
