@@ -27,7 +27,7 @@ class Breadth(NamedTuple):
 
 def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for a number of hits. More candidates take longer and hardly improve the hits."""
-    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12, facts=max(20, 2 * limit))
+    return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12, facts=max(16, 2 * limit))
 
 
 async def find_candidates(
