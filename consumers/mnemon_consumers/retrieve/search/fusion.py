@@ -131,7 +131,7 @@ class QueryWords:
             if term in terms or concepts.has_concept(terms, self._concepts[term])
         )
         implied = CONCEPT_SHARE * concepts.has_concept(terms, self._implied)
-        if not self._weights:
+        if not self._total:
             return implied
         return min(1.0, found / self._total + implied / len(self._weights))
 

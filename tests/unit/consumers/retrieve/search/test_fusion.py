@@ -95,6 +95,12 @@ def test_word_of_which_a_text_has_the_concept_counts_half() -> None:
     assert QueryWords("Где врач?").measure_share("Идёт дождь") == 0.0
 
 
+def test_implied_concept_is_the_share_of_a_query_without_words() -> None:
+    assert QueryWords("where?").measure_share("Moved to Leeds") == 0.5
+    assert QueryWords("where?", {}).measure_share("Likes tea") == 0.0
+    assert QueryWords("where?", {1: 0.0}).measure_share("Moved to Leeds") == 0.5
+
+
 def test_the_share_of_words_heeds_stems_and_no_stop_words() -> None:
     assert QueryWords("Where are the dogs?").measure_share("A dog barks") == 1.0
     assert QueryWords("dogs and rain").measure_share("A dog barks") == 0.5
