@@ -71,7 +71,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
     )
     async with upgraded([newer]):
         redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(deployment))
-        assert (redriven.code, redriven.out) == (0, "2 redriven\n"), redriven
+        assert (redriven.code, redriven.out.splitlines()[:1]) == (0, ["2 redriven"]), redriven
         for _ in range(2):
             await persisted(connection)
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
@@ -104,7 +104,7 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
             async with run_consumers(("persist",), worker):
                 await Stock(bot).say("good")
                 redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(operator))
-                assert (redriven.code, redriven.out) == (0, "2 redriven\n"), redriven
+                assert (redriven.code, redriven.out.splitlines()[:1]) == (0, ["2 redriven"]), redriven
                 await persisted(connection)
         assert await rows(worker) == [("LOG:3", "good"), ("m2", "named"), ("LOG:1", "nameless")]
         assert await kept(connection) == []
