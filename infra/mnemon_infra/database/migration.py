@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import sqlalchemy
-from sqlalchemy import URL, create_engine, inspect
+from sqlalchemy import URL, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, SetColumnComment
@@ -70,18 +70,26 @@ def migrate_schema(url: URL, schema: str) -> str:
     return find_head_revision()
 
 
+_COMMENTS = """
+SELECT class.relname, attribute.attname, col_description(class.oid, attribute.attnum)
+FROM pg_class AS class JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
+WHERE class.relnamespace = %s::regnamespace AND class.relkind IN ('r', 'p') AND attribute.attnum > 0
+"""
+
+
 def _write_comments(connection: sqlalchemy.Connection, schema: str) -> None:
     """Set the comments of `tables.py` on the columns of the schema that have others."""
-    tables = inspect(connection).get_multi_columns(schema, filter_names=list(metadata.tables))
-    found = {
-        (table, column["name"]): column["comment"]
-        for (_, table), columns in tables.items()
-        for column in columns
-    }
-    for table in metadata.sorted_tables:
-        for column in table.c:
-            if column.comment and column.comment != found.get((table.name, column.name)):
-                connection.execute(SetColumnComment(column))
+    rows = connection.exec_driver_sql(_COMMENTS, (f'"{schema}"',))
+    found = {(table, column): comment for table, column, comment in rows}
+    changes = [
+        str(SetColumnComment(column).compile(dialect=connection.dialect))
+        for table in metadata.sorted_tables
+        for column in table.c
+        if column.comment and column.comment != found.get((table.name, column.name))
+    ]
+    if changes:
+        # One round trip: a new schema gets a hundred comments.
+        connection.exec_driver_sql(f"DO $comments$ BEGIN {'; '.join(changes)}; END $comments$")
 
 
 async def require_head_revision(database: Database, schema: str) -> None:
