@@ -164,6 +164,8 @@ class Lexicon:
         return next(self.numbers[form] for form in word if form in self.numbers)
 
 
+_WORDS: Final = files(__package__) / "words"
+
 _LOADING: Final = Lock()
 """Lock that makes other threads wait while one thread loads the lexicon."""
 
@@ -178,10 +180,9 @@ def load_lexicon() -> Lexicon:
 @cache
 def _load_entries() -> Lexicon:
     loaded = Lexicon()
-    folder = files(__package__) / "words"
     for language in LANGUAGES:
-        document = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
-        thesaurus = (folder / f"{language}.txt").read_text(encoding="utf-8")
+        document = _load_document(language)
+        thesaurus = (_WORDS / f"{language}.txt").read_text(encoding="utf-8")
         bare = {stem_word(word) for mark in ("stop", "light") for word in document[mark].split()}
         for entry in chain(_read_entries(document), _read_thesaurus(thesaurus, language, bare)):
             loaded.add(entry)
@@ -192,6 +193,18 @@ def _load_entries() -> Lexicon:
         for word, number in document["numbers"].items():
             loaded.numbers |= dict.fromkeys(list_forms(fold_characters(word)), float(number))
     return loaded
+
+
+@cache
+def _load_people() -> frozenset[str]:
+    """Return the lookup forms of the single words for people, without loading the whole lexicon."""
+    listed = (words for language in LANGUAGES for words in _load_document(language)["people"].values())
+    entries = (_build_entry(each, "people", "") for words in listed for each in _split_list(words, ","))
+    return frozenset(form for entry in entries if len(entry.words) == 1 for form in entry.words[0])
+
+
+def _load_document(language: str) -> dict[str, Any]:
+    return tomllib.loads((_WORDS / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=WORDS)
@@ -211,6 +224,11 @@ def find_word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
 def is_in_table(word: str, table: str) -> bool:
     """Return whether a lower-case word alone is an entry of a table."""
     return any(entry.table == table for entry in find_word_entries(list_lookup_forms(word)))
+
+
+def names_people(word: str) -> bool:
+    """Return whether a lower-case word stands for people by their relation to another person: "sister"."""
+    return not list_lookup_forms(word).isdisjoint(_load_people())
 
 
 def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:

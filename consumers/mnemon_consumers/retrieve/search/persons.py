@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table
+from mnemon_consumers.domain.alignment.lexicon import names_people
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, list_grammemes
 from mnemon_consumers.retrieve.search.query.intent import FIRST_PERSON
 from mnemon_consumers.retrieve.search.query.names import is_given_name
@@ -68,9 +68,9 @@ def find_fact_person(text: str) -> Person | None:
         following = words[place + 1 : place + 1 + LONGEST_PREDICATE]
         if word in USER_WORDS:
             # "I have a sister called Anna" tells of both.
-            introduces = not HAVING.isdisjoint(words[: place + 2]) and any(map(_is_person, following))
+            introduces = not HAVING.isdisjoint(words[: place + 2]) and any(map(names_people, following))
             return None if introduces else "user"
-        if _is_person(word):
+        if names_people(word):
             if following[:2] in _WITH_USER:
                 return "user"
             return None if DESCRIPTION.intersection(following[:1]) else "others"
@@ -87,16 +87,12 @@ def find_query_person(query: str) -> Person | None:
     names_user = not FIRST_PERSON.isdisjoint(words)
     if not RELATIVES.isdisjoint(words):
         return None
-    if any(map(_is_person, words)):
+    if any(map(names_people, words)):
         return None if USER_WORDS.intersection(words) else "others"
     named = (low for word, low in zip(written[1:], words[1:], strict=True) if word != low)
     if any(map(is_given_name, named)):
         return None if names_user else "others"
     return "user" if names_user else None
-
-
-def _is_person(word: str) -> bool:
-    return is_in_table(word, "people")
 
 
 def _strip_possessives(text: str) -> str:

@@ -13,7 +13,6 @@ import nats.errors
 import structlog
 from cachetools import TTLCache
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import (
@@ -405,9 +404,6 @@ class Search:
         found = {str(each.payload["fact_id"]): each for each in candidates[: question.breadth.facts]}
         seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
-        if not load_lexicon.cache_info().currsize:
-            # Loading takes a second, for which other requests must not wait.
-            await asyncio.to_thread(load_lexicon)
         intent = question.intent
         words = QueryWords(intent.resolved_text, question.statistics.terms.weigh_words(intent.term_weights))
         person = find_query_person(intent.text)
