@@ -70,8 +70,7 @@ def migrate_schema(url: URL, schema: str) -> str:
     return find_head_revision()
 
 
-_COMMENTS = """
-SELECT class.relname, attribute.attname, col_description(class.oid, attribute.attnum)
+_COMMENTS = """SELECT class.relname, attribute.attname, col_description(class.oid, attribute.attnum)
 FROM pg_class AS class JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
 WHERE class.relnamespace = %s::regnamespace AND class.relkind IN ('r', 'p') AND attribute.attnum > 0
 """
