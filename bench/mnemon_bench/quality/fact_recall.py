@@ -16,10 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from mnemon_bench.quality.in_process_search import IndexedItems
+from mnemon_bench.quality.in_process_search import IndexedItems, rank_with_links
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
-from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
-from mnemon_consumers.retrieve.search.facts import rank_facts
 from mnemon_consumers.retrieve.search.fusion import QueryWords, fuse_rankings
 from mnemon_consumers.retrieve.search.persons import find_query_person
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
@@ -79,12 +77,9 @@ class _FactSearch:
             for each in select_relevant(fused, query, THRESHOLDS)[: breadth.facts]
         }
         words = QueryWords(query, statistics.weigh_words(intent.term_weights))
-        scored = found, words, Retrieval(), NOW
         person = find_query_person(query)
-        ranked = rank_facts([each for each in self._facts if each.id in found], *scored, person=person)
-        links = score_links(find_leading_facts(query, ranked), self._facts)
-        linked = [each for each in self._facts if each.id in found or each.id in links]
-        return [each.fact.text for each in rank_facts(linked, *scored, links, person)]
+        _, ranked = rank_with_links(query, self._facts, found, words, Retrieval(), NOW, person)
+        return [each.fact.text for each in ranked]
 
 
 def answer_questions(data: Path = QUESTIONS) -> Iterator[AnsweredQuestion]:

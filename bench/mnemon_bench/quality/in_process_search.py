@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -14,18 +15,23 @@ from pydantic import JsonValue
 
 from mnemon_bench.quality.recall import LabelledConversations, compute_recall, parse_turn_id
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
+from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
+from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords, fuse_rankings
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.messages.rerank import (
     ScoredMessage,
     list_best_messages,
     score_messages,
 )
+from mnemon_consumers.retrieve.search.persons import Person
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
 from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse, Thresholds
@@ -118,6 +124,33 @@ class Conversation(IndexedItems):
                 around.messages.update((each.seq, each) for each in nearby)
                 around.following.update((one.seq, other.seq) for one, other in pairwise(nearby))
         return around
+
+
+def rank_with_links(
+    query: str,
+    facts: Sequence[FactRecord],
+    found: Mapping[str, FusedCandidate],
+    words: QueryWords,
+    settings: Retrieval,
+    now: datetime,
+    person: Person | None = None,
+) -> tuple[list[RankedFact], list[RankedFact]]:
+    """Return the rankings of facts without and with links, as a search ranks them.
+
+    Args:
+        query: the query.
+        facts: all facts of the user.
+        found: the candidates, by fact id.
+        words: the words of the query.
+        settings: the decay of freshness.
+        now: the current time.
+        person: whom the query is about; None if it does not tell.
+    """
+    standing = [fact for fact in facts if fact.id in found]
+    plain = rank_facts(standing, found, words, settings, now, person=person)
+    links = score_links(find_leading_facts(query, plain), facts)
+    linked = [fact for fact in facts if fact.id in found or fact.id in links]
+    return plain, rank_facts(linked, found, words, settings, now, links, person)
 
 
 class InProcessSearch:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall
+from mnemon_bench.quality.in_process_search import DEPTHS, InProcessSearch, average_recall, rank_with_links
 from mnemon_bench.quality.recall import (
     ADVERSARIAL,
     LabelledConversations,
@@ -22,8 +22,7 @@ from mnemon_bench.quality.recall import (
     parse_turn_id,
 )
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
-from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
-from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
+from mnemon_consumers.retrieve.search.facts import RankedFact
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -64,12 +63,8 @@ def _rank_turns(
     query: str, words: QueryWords, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
 ) -> tuple[list[str], list[str]]:
     """Return the ids of the turns found without links, and those found with links, best first."""
-    standing = [fact for fact in facts if fact.id in found]
-    now = facts[-1].changed_at
-    plain = rank_facts(standing, found, words, SETTINGS, now)
-    links = score_links(find_leading_facts(query, plain), facts)
-    linked = [fact for fact in facts if fact.id in found or fact.id in links]
-    return _list_turns(plain), _list_turns(rank_facts(linked, found, words, SETTINGS, now, links))
+    plain, linked = rank_with_links(query, facts, found, words, SETTINGS, facts[-1].changed_at)
+    return _list_turns(plain), _list_turns(linked)
 
 
 def _list_turns(ranked: Sequence[RankedFact]) -> list[str]:
