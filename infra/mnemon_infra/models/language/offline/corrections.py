@@ -25,6 +25,12 @@ from mnemon_infra.models.language.offline.sentences import Sentence, straighten_
 LONGEST: Final = 160
 """Maximum number of characters of a sentence that is read as a correction."""
 
+LONGEST_READ: Final = 1_000
+"""Maximum number of characters of a text in which the wrong value is looked for word by word."""
+
+STEM: Final = 3
+"""Number of first letters of each word of the wrong value that a longer text must have."""
+
 MOST_WORDS: Final = 3
 """Maximum number of words of a value, without prepositions and articles before them."""
 
@@ -111,8 +117,16 @@ class ValueCorrection(NamedTuple):
         return bool(self._find_uses(_read_tokens(text)))
 
     def may_concern(self, text: str) -> bool:
-        """Return whether a text has the wrong value, or words with its stems."""
-        if self.old is None or self.has_value(text):
+        """Return whether a text has the wrong value, or words with its stems.
+
+        In doubt, a long text has them: a window may have hundreds of corrections after it.
+        """
+        if self.old is None:
+            return True
+        if len(text) > LONGEST_READ:
+            plain = text.lower().translate(YO)
+            return all(word[:STEM] in plain for word in self.old.words)
+        if self.has_value(text):
             return True
         stems = find_stems(self.text[self.old.core[0].start : self.old.core[-1].end])
         return bool(stems) and stems <= find_stems(text)

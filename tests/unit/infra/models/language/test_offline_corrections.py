@@ -259,3 +259,13 @@ async def test_correction_at_the_beginning_of_a_window_replaces_the_known_fact(
 )
 async def test_doubtful_correction_replaces_no_known_fact(known: list[PromptFact], said: list[str]) -> None:
     assert await found(*said, known=known) == []
+
+
+async def test_correction_applies_beside_a_long_text_without_its_value() -> None:
+    facts = await found("Our trip is in June.", "and so " * 200, "sorry, July not June")
+    assert [fact["text"] for fact in facts] == [JULY]
+
+
+async def test_long_text_with_the_wrong_value_leaves_a_correction_in_doubt() -> None:
+    facts = await found("Our trip is in June.", "and so in june " * 100, "sorry, July not June")
+    assert [fact["text"] for fact in facts] == [JUNE]

@@ -753,5 +753,5 @@ async def test_long_message_takes_no_quadratic_time() -> None:
     ]
     begun = time.process_time()
     await found(spoken(*texts))
-    # A hundred times what it takes. Of the processor: what else the machine does is not measured.
+    # Ten times what it takes. Of the processor: what else the machine does is not measured.
     assert time.process_time() - begun < 10
