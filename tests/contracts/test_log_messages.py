@@ -24,7 +24,8 @@ def log_calls() -> Iterator[tuple[str, str, ast.Call]]:
     """Yield each call that logs at a level above debug, with its place and the name of the method."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            code = path.read_text(encoding="utf-8")
+            for node in ast.walk(ast.parse(code)) if "log." in code else ():
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id="log"), attr=method)):
                         if method in LEVELS or method == "log":

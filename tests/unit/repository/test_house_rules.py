@@ -1,6 +1,5 @@
 """The rules of the repository, as tests."""
 
-import ast
 import json
 import os
 import re
@@ -34,6 +33,9 @@ REGISTRIES = re.compile(
         )
     )
 )
+CLASS_NAMES = re.compile(r"^ *class _*(\w+)[(:\[]", re.MULTILINE)
+"""Names of classes, without underscores at the beginning."""
+
 MACHINE_PATHS = re.compile(rf"(?<![\w.}}])/(?:{'|'.join(('home', 'root', 'work', 'Users'))})/")
 
 RECIPES = {
@@ -90,13 +92,12 @@ def test_no_file_has_a_vague_name(files: list[Path]) -> None:
 
 def test_no_class_name_exists_twice(files: list[Path]) -> None:
     names = Counter(
-        node.name.lstrip("_")
+        name
         for path in files
         if path.suffix == ".py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
+        for name in CLASS_NAMES.findall(path.read_text(encoding="utf-8"))
     )
-
+    assert "Address" in names
     assert [name for name, count in names.items() if count > 1] == []
 
 

@@ -19,6 +19,10 @@ with end_on_output_error():
         sys.exit("the command takes the error for one of its own files")
 """
 MNEMON = ["-m", "mnemon"]
+LABELLED_SENTENCES = "".join(
+    f'{{"text": "{text}", "label": "{label}", "language": "en"}}\n'
+    for text, label in (("My password is Sunflower77", "secret"), ("I grow sunflowers", "harmless"))
+)
 
 short_and_long_output = pytest.mark.parametrize(
     "command",
@@ -26,11 +30,19 @@ short_and_long_output = pytest.mark.parametrize(
         pytest.param(["-c", PRINTING, "1"], id="a line"),
         pytest.param(["-c", PRINTING, "100000"], id="many lines"),
         pytest.param([*MNEMON, "tools"], id="text"),
-        pytest.param([*MNEMON, "bench", "secrets"], id="table of an asynchronous command"),
+        pytest.param(
+            [*MNEMON, "bench", "secrets", "--data", "labelled.jsonl"], id="table of an asynchronous command"
+        ),
         pytest.param([*MNEMON, "--help"], id="help"),
         pytest.param([*MNEMON, "--version"], id="version"),
     ],
 )
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("labelled.jsonl").write_text(LABELLED_SENTENCES, encoding="utf-8")
 
 
 @short_and_long_output
@@ -41,7 +53,7 @@ def test_closed_pipe_ends_a_command_silently(command: list[str]) -> None:
         ended = subprocess.run(
             [sys.executable, *command], stdout=output, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (ended.returncode, ended.stderr.replace("checking 1572 sentences\n", "")) == (1, "")
+    assert (ended.returncode, ended.stderr.replace("checking 2 sentences\n", "")) == (1, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
@@ -52,7 +64,7 @@ def test_full_disk_behind_standard_output_ends_a_command_with_2(command: list[st
             [sys.executable, *command], stdout=output, stderr=subprocess.PIPE, text=True, check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.replace("checking 1572 sentences\n", "") == (
+    assert ended.stderr.replace("checking 2 sentences\n", "") == (
         "mnemon: standard output cannot be written: No space left on device\n"
         "  Choose another place for the output\n"
     )
