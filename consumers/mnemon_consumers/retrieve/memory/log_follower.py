@@ -9,12 +9,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, read_user_tail
-from mnemon_infra.database.projections.rows import Rows, build_row
+from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -117,15 +115,8 @@ class LogFollower:
         """
         end = await read_log_end(self._stream_context)
         tail = await read_user_tail(self._connection, *owner, after=position)
-        rows = Rows()
-        for delivery in tail:
-            try:
-                row = build_row(delivery)
-            except (InvalidBody, UnknownEvent):
-                continue  # persist will make a dead letter of the event
-            if row is not None:
-                rows.add(row)
-        return UserTail(rows, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
+        reached = tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end)
+        return UserTail(Rows.from_deliveries(tail), reached)
 
     def _note_change(self, owner: Owner, seq: int) -> None:
         self._newest_changes[owner] = max(seq, self._newest_changes.get(owner, 0))

@@ -169,6 +169,18 @@ async def test_read_follows_each_event_of_the_tail(stock: Stock) -> None:
     assert await stock.contents(min_seq=seq) == ["three"]
 
 
+@pytest.mark.usefixtures("retrieve")
+async def test_reads_skip_unprojected_events_with_invalid_subjects(stock: Stock) -> None:
+    await stock.say("one")
+    await stock.publish("chat.acme.u1.-.Message.v1", {"role": "user", "content": "in capitals"})
+    await stock.publish("chat.acme.u1.-.message", {"role": "user", "content": "without a version"})
+    seq = await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna"}})
+    assert await stock.contents(min_seq=seq) == ["one"]
+    assert (await stock.ask("read", min_seq=seq))["facts"] == []
+    assert (await stock.ask("profile", min_seq=seq))["profile"] == {"name": "Anna"}
+    assert "error" not in await stock.ask("context", min_seq=seq)
+
+
 @pytest_asyncio.fixture
 async def persisting(deployment: Deployment) -> AsyncIterator[Process]:
     """`mnemon run persist`, a process of its own."""
