@@ -12,11 +12,10 @@ from nats.aio.client import Client
 
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode_event
+from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.erasure import UserErasedV1
-from mnemon_contracts.identity import identify_event
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters, parse_subject
+from mnemon_contracts.subjects import InvalidSubject, Owner, build_thing_filter, build_user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.erasure.purge import purge_messages
 from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, ErasureScope
@@ -30,6 +29,7 @@ from mnemon_infra.database.erasure.erased_rows import (
     mark_settled,
     release_windows,
 )
+from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
@@ -145,11 +145,10 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
 def _build_register_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
     """Return the entry of an erasure; None for any other event, or an event that persist rejects."""
     try:
-        event = decode_event(parse_subject(delivery.subject), delivery.body)
-        if not isinstance(event, UserErasedV1):
-            return None
-        event_id = identify_event(*owner, delivery.message_id, event.id, LOG, delivery.sequence)
-    except (UnknownEvent, InvalidBody):
+        _, event, event_id = decode_event(delivery)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None
+    if not isinstance(event, UserErasedV1):
         return None
     return RegisterEntry(
         tenant=owner[0],

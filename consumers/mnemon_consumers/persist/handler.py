@@ -108,6 +108,9 @@ class PersistConsumer:
         database = self._database
         try:
             owner = parse_owner(subject)
+        except InvalidSubject as error:
+            return Dead("invalid_subject", str(error))
+        try:
             is_settled = await settle_erasures(
                 self.broker.connection, database, owner, position, self._register
             )
@@ -115,8 +118,6 @@ class PersistConsumer:
             await sweep_owner(database, *owner, up_to=position)
             is_swept = is_settled and await load_last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)
-        except InvalidSubject as error:
-            return Dead("invalid_subject", str(error))
         except StoreUnavailable as error:
             log.error("erasure register write failed, retrying", tenant=owner[0], error=str(error))
             return Retry()

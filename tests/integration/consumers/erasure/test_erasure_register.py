@@ -77,3 +77,14 @@ async def test_each_erasure_of_a_user_has_an_entry(
     found = await entries(folder)
     assert len(found) == 2
     assert found[0].position < found[1].position
+
+
+async def test_an_erasure_is_registered_beside_an_event_with_an_invalid_subject(
+    stock: Stock, registered: Deployment, folder: Path
+) -> None:
+    await stock.publish("memory.acme.u1.user.Erased.v1", {})
+    async with run_consumers(CONSUMERS, registered):
+        await stock.say("hello", "acme.u1.-")
+        reply = await stock.ask("erase")
+        assert reply["pending"] == []
+    assert [each.position for each in await entries(folder)] == [reply["seen_seq"]]
