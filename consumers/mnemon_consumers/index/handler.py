@@ -10,7 +10,7 @@ from mnemon_consumers.index.decide import plan_batch
 from mnemon_consumers.index.point_writer import write_batch
 from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, build_trigger_subject, parse_owner
+from mnemon_contracts.subjects import build_trigger_subject, parse_owner
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import read_delivered_position
@@ -72,12 +72,13 @@ class IndexConsumer:
         await yield_to_requests()
         try:
             owner, position = parse_owner(delivery.subject), int(delivery.body or b"0")
+        except ValueError as error:  # also of an invalid subject
+            return Dead("invalid_trigger", str(error))
+        try:
             async with self._vector_index.gate.enter():
                 done = await sweep_points(
                     self.broker.connection, self._database, self._vector_index, owner, position
                 )
-        except (InvalidSubject, ValueError) as error:
-            return Dead("invalid_trigger", str(error))
         except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):
             return Retry()
         return ACK if done else Retry(0.2)
