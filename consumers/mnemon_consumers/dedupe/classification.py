@@ -215,10 +215,11 @@ def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1)
 
     The result is None, too, for a lasting fact (`_LASTING`), and for an import, whose words may be years old.
     """
+    text = join_lines(proposed.text)
     # The date of an imported line is not known: its "until Friday" may be years ago.
-    if proposed.lineage.extractor == "import" or _has_any_match(_LASTING, proposed.text):
+    if proposed.lineage.extractor == "import" or _has_any_match(_LASTING, text):
         return None
-    return find_expiry(join_lines(proposed.text), at, settings.time_stamps.zone)
+    return find_expiry(text, at, settings.time_stamps.zone)
 
 
 def _classify_kind(text: str) -> Kind:

@@ -127,7 +127,12 @@ def test_named_end_becomes_the_expiry(text: str, expires_at: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Is allergic to nuts, on vacation until Friday", "У него аллергия, в отпуске до пятницы"]
+    "text",
+    [
+        "Is allergic to nuts, on vacation until Friday",
+        "У него аллергия, в отпуске до пятницы",
+        "Blood\ntype A, away until Friday",
+    ],
 )
 def test_lasting_statement_has_no_expiry(text: str) -> None:
     assert classified(text).expires_at is None
