@@ -77,7 +77,7 @@ class CompactConsumer:
             self._settings.watch_bucket(connection),
             answer_report_requests(connection, self._circuit_breaker),
             self.broker.run(),
-            self._in_flight,
+            self._in_flight.open(),
         ):
             yield
 

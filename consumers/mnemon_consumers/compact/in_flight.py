@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Final, Self
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
@@ -18,12 +17,9 @@ The time is less than `mnemon_infra.durables.GRACEFUL_TIMEOUT`, which the consum
 
 
 class InFlightWork:
-    """Context manager for work in progress.
+    """Compactions in progress.
 
-    When the block ends, new work is refused, and work that takes too long is cancelled.
-
-    Args:
-        ending_seconds: seconds to wait at the end of the block before the current work is cancelled.
+    `ending_seconds` is the time to wait, when the process stops, before current work is cancelled.
     """
 
     def __init__(self, ending_seconds: float = ENDING_SECONDS) -> None:
@@ -31,20 +27,17 @@ class InFlightWork:
         self._tasks: set[asyncio.Task[DeliveryOutcome]] = set()
         self._is_ending = False
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._is_ending = True
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self._ending_seconds)
-            for task in late:
-                task.cancel()
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Accept work until the block ends; then refuse new work, and cancel work that takes too long."""
+        try:
+            yield
+        finally:
+            self._is_ending = True
+            if self._tasks:
+                _, late = await asyncio.wait(self._tasks, timeout=self._ending_seconds)
+                for task in late:
+                    task.cancel()
 
     async def await_outcome(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
         """Return the outcome of the work, or a retry if it is cancelled or was not started."""
