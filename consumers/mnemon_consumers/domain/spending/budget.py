@@ -5,7 +5,7 @@ Requests of clients that the proxy passes on do not count.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -117,21 +117,18 @@ class Budgets:
     @contextmanager
     def open_reservations(self) -> Iterator["Reservations"]:
         """Yield reservations for the costs of calls; release the reservations when the block ends."""
-        reservations = Reservations(self)
-        try:
-            yield reservations
-        finally:
-            reservations.release()
+        with ExitStack() as reserved:
+            yield Reservations(self, reserved)
 
-    def reserve_cost(self, tenant: str, usd: float) -> Callable[[], None]:
-        """Reserve the possible cost of a call, in US dollars; return a function that ends the reservation."""
+    @contextmanager
+    def reserve_cost(self, tenant: str, usd: float) -> Iterator[None]:
+        """Reserve the possible cost of a call, in US dollars, until the block ends."""
         spent = self._get_day_spending(tenant)
         spent.reserved += usd
-
-        def release() -> None:
+        try:
+            yield
+        finally:
             spent.reserved -= usd
-
-        return release
 
     def is_limited(self, tenant: str) -> bool:
         """Return whether the setting `spending.usd_per_day` limits the spending of a tenant."""
@@ -178,11 +175,14 @@ class Budgets:
 
 
 class Reservations:
-    """Reservations of possible costs before calls are made; all reservations are released together."""
+    """Reservations of possible costs before calls are made; the end of `reserved` releases all of them.
 
-    def __init__(self, budgets: Budgets) -> None:
+    The cost of answered calls stays counted by `Budgets.record_spending`.
+    """
+
+    def __init__(self, budgets: Budgets, reserved: ExitStack) -> None:
         self._budgets = budgets
-        self._releases: list[Callable[[], None]] = []
+        self._reserved = reserved
 
     async def reserve_call(self, tenant: str, usd: float) -> bool:
         """Reserve the possible cost of a call, in US dollars, if the tenant has budget left.
@@ -197,10 +197,5 @@ class Reservations:
         """
         if not await self._budgets.has_budget(tenant):
             return False
-        self._releases.append(self._budgets.reserve_cost(tenant, usd))
+        self._reserved.enter_context(self._budgets.reserve_cost(tenant, usd))
         return True
-
-    def release(self) -> None:
-        """Release all reservations; the cost of answered calls stays counted by `record_spending`."""
-        while self._releases:
-            self._releases.pop()()
