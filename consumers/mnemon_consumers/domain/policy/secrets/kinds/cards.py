@@ -1,7 +1,7 @@
 """Detection of payment card numbers."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from mnemon_consumers.domain.policy.wording import compile_pattern
@@ -43,9 +43,11 @@ def contains_card(text: str) -> bool:
 
 def _find_card_numbers(text: str) -> Iterator[str]:
     """Yield possible card numbers: in one piece, in groups, or in groups of four with other separators."""
+    from stdnum import luhn
+
     for run in _FOURS.finditer(text):
         number = re.sub(r"\D", "", run[0])
-        if _CARD.fullmatch(number) and _passes_luhn(number):
+        if _CARD.fullmatch(number) and luhn.is_valid(number):
             yield number
     for run in _DIGITS.finditer(text):
         groups = re.split("[ -]", run[0])
@@ -54,13 +56,5 @@ def _find_card_numbers(text: str) -> Iterator[str]:
                 number = "".join(groups[start:end])
                 if len(number) > 19:
                     break
-                if _CARD.fullmatch(number) and _passes_luhn(number):
+                if _CARD.fullmatch(number) and luhn.is_valid(number):
                     yield number
-
-
-def _passes_luhn(number: str) -> bool:
-    return _compute_luhn_sum(int(digit) for digit in reversed(number)) % 10 == 0
-
-
-def _compute_luhn_sum(digits: Iterable[int]) -> int:
-    return sum(digit if place % 2 == 0 else sum(divmod(2 * digit, 10)) for place, digit in enumerate(digits))
