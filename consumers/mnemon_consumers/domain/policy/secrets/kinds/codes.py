@@ -432,8 +432,8 @@ def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
 def _is_given_before(match: re.Match[str]) -> bool:
     """Return whether a code precedes a noun such as "PIN": "3906 is the PIN"."""
     noun = match["noun"]
-    named = _NOUN.match(noun) or (re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _contains_code_noun(noun))
-    return bool(named) and _is_code(match["value"], is_cvv=False, has_sign=True)
+    is_named = _NOUN.match(noun) is not None or _contains_code_noun(noun)
+    return is_named and _is_code(match["value"], is_cvv=False, has_sign=True)
 
 
 def _contains_code_noun(noun: str) -> bool:
