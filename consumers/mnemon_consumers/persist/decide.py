@@ -1,6 +1,6 @@
 """Decision on each event of a batch: its row and the outcome of its delivery. No I/O."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +11,7 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.subjects import InvalidSubject, Owner
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
-from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, build_row
+from mnemon_infra.database.projections.rows import Row, Rows, build_row
 from mnemon_infra.delivery import Delivery
 
 NOT_PROJECTED: Final = Ack("no projection reads the event yet")
@@ -69,12 +69,3 @@ def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
 def _holds_secret(delivery: Delivery) -> bool:
     """Return whether a dead letter with the delivery's body would show a secret that a fact may not hold."""
     return find_secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
-
-
-def find_senders(messages: Iterable[MessageRow]) -> dict[Owner, int]:
-    """Return the users with messages, each with the log position of the newest message."""
-    users: dict[Owner, int] = {}
-    for row in messages:
-        owner = row.key[:2]
-        users[owner] = max(row.seq, users.get(owner, 0))
-    return users

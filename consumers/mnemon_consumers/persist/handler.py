@@ -10,7 +10,7 @@ from typing import Final
 import nats.errors
 import structlog
 
-from mnemon_consumers.persist.decide import find_senders, plan_batch
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import (
@@ -97,7 +97,7 @@ class PersistConsumer:
             await publish(build_trigger_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.map_owners()
         # Most batches consist of messages only; then the senders are the users who changed.
-        users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
+        users = Rows(rows.messages).map_owners() if rows.memories or rows.events else changed
         notices = [(build_notice_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         # The move triggers its users when this log has all of their events.
         users = {owner: users[owner] for owner in users.keys() - moved} if moved else users
