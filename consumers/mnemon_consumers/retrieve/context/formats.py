@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_consumers.retrieve.context.contents import (
     ContextFact,
     ContextMessage,
@@ -17,7 +18,7 @@ from mnemon_consumers.retrieve.context.contents import (
     SectionKind,
 )
 from mnemon_consumers.retrieve.context.layout import ContextLayout, Frame, MessageLayout, TextLayout
-from mnemon_consumers.retrieve.context.text import fold_lines, format_value, indent_lines
+from mnemon_consumers.retrieve.context.text import format_value, indent_lines
 from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage, Wording
 from mnemon_contracts.verbs.ask import Format
 
@@ -47,21 +48,21 @@ _HEADING = re.compile(r"^(\s*)#", re.MULTILINE)
 
 def _format_fact(fact: ContextFact, wording: Wording) -> str:
     until = f" ({wording.until} {fact.expires_at:%Y-%m-%d})" if fact.expires_at else ""
-    return fold_lines(fact.text) + until
+    return join_lines(fact.text) + until
 
 
 def _format_message(message: ContextMessage, wording: Wording) -> str:
-    speaker = wording.roles[message.role] + (f" ({fold_lines(message.name)})" if message.name else "")
+    speaker = wording.roles[message.role] + (f" ({join_lines(message.name)})" if message.name else "")
     return f"{speaker}: {indent_lines(message.text)}"
 
 
 def _format_field(field: DataField, wording: Wording) -> str:
-    return f"- {fold_lines(field.name)}: {fold_lines(format_value(field.value, wording))}"
+    return f"- {join_lines(field.name)}: {join_lines(format_value(field.value, wording))}"
 
 
 def _format_passage(passage: Passage) -> str:
-    source = f" ({fold_lines(passage.source)})" if passage.source else ""
-    return f"- {fold_lines(passage.name)}{source}: {fold_lines(passage.text)}"
+    source = f" ({join_lines(passage.source)})" if passage.source else ""
+    return f"- {join_lines(passage.name)}{source}: {join_lines(passage.text)}"
 
 
 def _format_item(wording: Wording, item: Item) -> str:
@@ -75,7 +76,7 @@ def _format_item(wording: Wording, item: Item) -> str:
         case Passage():
             return _format_passage(item)
         case ContextSummary() | CurrentTime():
-            return fold_lines(item.text)
+            return join_lines(item.text)
 
 
 def _format_typed_item(wording: Wording, item: Item) -> str:

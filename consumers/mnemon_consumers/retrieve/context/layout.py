@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
+from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_consumers.retrieve.context.contents import Context, ContextMessage, Item, SectionKind
-from mnemon_consumers.retrieve.context.text import fold_lines
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.verbs.ask import RenderedMessage
 
@@ -210,7 +210,7 @@ class MessageLayout:
         if role == "tool":
             role, text = "system", self.tool_result + text
         if name and not _NAME.fullmatch(name):
-            text = f"{fold_lines(name)}: {text}"
+            text = f"{join_lines(name)}: {text}"
             name = None
         return _WrittenMessage(role, text, name or None)
 

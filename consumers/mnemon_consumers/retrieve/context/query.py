@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mnemon_consumers.retrieve.context.text import fold_lines
+from mnemon_consumers.domain.policy.wording import join_lines
 
 LONGEST_QUERY = 1200
 """Maximum number of characters of the whole query."""
@@ -18,11 +18,11 @@ def build_query(query: str | None, last_user_message: str | None, task_results: 
     maximum length, plus the room that the user's words leave in the other half. Return None if there is no
     text.
     """
-    asked = fold_lines(query or "") or fold_lines(last_user_message or "")
+    asked = join_lines(query or "") or join_lines(last_user_message or "")
     results: list[str] = []
     room = LONGEST_QUERY - min(len(asked), LONGEST_QUERY // 2)
     for result in reversed(task_results):
-        beginning = fold_lines(result[: LONGEST_RESULT * 4])[:LONGEST_RESULT].rstrip()
+        beginning = join_lines(result[: LONGEST_RESULT * 4])[:LONGEST_RESULT].rstrip()
         if not beginning or beginning in results:
             continue
         if len(beginning) >= room:

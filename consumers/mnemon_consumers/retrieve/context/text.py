@@ -11,11 +11,6 @@ from mnemon_infra.database.memory.user_memory import StoredRow
 from mnemon_infra.database.messages.lookup import VisibleMessage
 
 
-def fold_lines(text: str) -> str:
-    """Put a text on one line, so that it cannot begin another line."""
-    return " ".join(text.split())
-
-
 def indent_lines(text: str) -> str:
     """Indent every line except the first, so that no line looks like the beginning of a message."""
     return "\n  ".join(text.splitlines())
