@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.registry import VERBS
 
 ToolFormat = Literal["openai", "anthropic", "google", "mcp"]
-FORMATS: Final[tuple[ToolFormat, ...]] = get_args(ToolFormat)
 
 _FOR_CHECKING_ONLY: Final = ("title", "default", "minLength", "maxLength")
 

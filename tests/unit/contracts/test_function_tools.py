@@ -3,12 +3,12 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.function_tools import FORMATS, TOOLS, ToolFormat, list_definitions
+from mnemon_contracts.function_tools import TOOLS, ToolFormat, list_definitions
 from mnemon_contracts.registry import VERBS
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
@@ -42,7 +42,7 @@ def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
             return [(tool["name"], tool["description"], tool["inputSchema"]) for tool in tools]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", get_args(ToolFormat))
 def test_tools_have_the_shape_of_the_provider(form: ToolFormat) -> None:
     shown = functions(form)
     assert [name for name, _, _ in shown] == list(TOOLS)
