@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_consumers.retrieve.context.contents import Context, ContextMessage, Item, SectionKind
@@ -48,44 +48,6 @@ class Frame(NamedTuple):
     closing: str = ""
 
 
-class ContextLayout(Protocol):
-    """Layout of one format of a context: how the context is rendered, and how many tokens its parts take.
-
-    The tokens of a section are counted as the sum of its frame and its items. This sum may differ from the
-    tokens of the section as a whole by a few tokens.
-
-    Attributes:
-        nothing: the rendered form if nothing fits.
-    """
-
-    nothing: ClassVar[Rendered]
-
-    @property
-    def current_time(self) -> Frame:
-        """Return the text before and after the current date and time."""
-        ...
-
-    def render(self, context: Context) -> Rendered:
-        """Return a context in the form that is given to a model."""
-        ...
-
-    def count_tokens(self, rendered: Rendered, count: Count) -> int:
-        """Return the number of tokens of a rendered context."""
-        ...
-
-    def count_section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
-        """Return the number of tokens of a section that has these items; 0 without items."""
-        ...
-
-    def count_frame_tokens(self, section: SectionKind, count: Count) -> int:
-        """Return the number of tokens of a section besides its items."""
-        ...
-
-    def count_item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
-        """Return the number of tokens that an item adds to its section."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TextLayout:
     """Layout of a single text, section after section.
@@ -105,6 +67,7 @@ class TextLayout:
     nothing: ClassVar = Rendered((), "")
 
     def render(self, context: Context) -> Rendered:
+        """Return a context in the form that is given to a model."""
         shown = [
             self._render_section(section, items)
             for section in self.sections
@@ -120,16 +83,20 @@ class TextLayout:
         return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
 
     def count_tokens(self, rendered: Rendered, count: Count) -> int:
+        """Return the number of tokens of a rendered context."""
         return count(rendered.text) if rendered.text else 0
 
     def count_section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
+        """Return the number of tokens of a section that has these items; 0 without items."""
         # The tokens include the blank line before the next section.
         return count(f"{self._render_section(section, items)}\n\n") if items else 0
 
     def count_frame_tokens(self, section: SectionKind, count: Count) -> int:
+        """Return the number of tokens of a section besides its items."""
         return count(f"{self._render_section(section, ())}\n\n")
 
     def count_item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
+        """Return the number of tokens that an item adds to its section."""
         return count(f"{self.line(item)}\n")
 
     def _render_section(self, section: SectionKind, items: Sequence[Item]) -> str:
@@ -213,6 +180,14 @@ class MessageLayout:
             text = f"{join_lines(name)}: {text}"
             name = None
         return _WrittenMessage(role, text, name or None)
+
+
+ContextLayout: TypeAlias = TextLayout | MessageLayout
+"""Layout of one format of a context: how the context is rendered, and how many tokens its parts take.
+
+The tokens of a section are counted as the sum of its frame and its items. This sum may differ from the tokens
+of the section as a whole by a few tokens. `nothing` is the rendered form if nothing fits.
+"""
 
 
 def _has_memory(context: Context) -> bool:
