@@ -43,6 +43,9 @@ _BLOCK_TITLE = re.compile(
     re.IGNORECASE,
 )
 
+_LISTED_FACT: Final = "- {text}"
+_TYPED_FACT: Final = "- [{kind}] {text}"
+
 _HEADING = re.compile(r"^(\s*)#", re.MULTILINE)
 
 
@@ -65,10 +68,10 @@ def _format_passage(passage: Passage) -> str:
     return f"- {join_lines(passage.name)}{source}: {join_lines(passage.text)}"
 
 
-def _format_item(wording: Wording, item: Item) -> str:
+def _format_item(wording: Wording, fact_line: str, item: Item) -> str:
     match item:
         case ContextFact():
-            return _format_fact(item, wording)
+            return fact_line.format(kind=item.kind, text=_format_fact(item, wording))
         case ContextMessage():
             return _format_message(item, wording)
         case DataField():
@@ -79,35 +82,18 @@ def _format_item(wording: Wording, item: Item) -> str:
             return join_lines(item.text)
 
 
-def _format_typed_item(wording: Wording, item: Item) -> str:
-    return _format_list_line(item, _format_item(wording, item), is_typed=True)
+def _format_xml_item(wording: Wording, fact_line: str, item: Item) -> str:
+    return _NOT_IN_XML.sub("\ufffd", _format_item(wording, fact_line, item)).translate(_XML_ENTITIES)
 
 
-def _format_list_line(item: Item, line: str, *, is_typed: bool) -> str:
-    """Return a fact as a line of a list, optionally with its kind: `- [preference] Likes tea`.
-
-    The line of another item is returned unchanged.
-    """
-    if not isinstance(item, ContextFact):
-        return line
-    return f"- [{item.kind}] {line}" if is_typed else f"- {line}"
-
-
-def _format_xml_item(wording: Wording, is_typed: bool, item: Item) -> str:
-    line = _format_list_line(item, _format_item(wording, item), is_typed=is_typed)
-    return _NOT_IN_XML.sub("\ufffd", line).translate(_XML_ENTITIES)
-
-
-def _format_block_item(wording: Wording, is_typed: bool, item: Item) -> str:
-    line = _format_list_line(item, _format_item(wording, item), is_typed=is_typed)
+def _format_block_item(wording: Wording, fact_line: str, item: Item) -> str:
+    line = _format_item(wording, fact_line, item)
     return _BLOCK_TITLE.sub(r"(\1)", f"- {line}" if isinstance(item, ContextSummary) else line)
 
 
 def _format_markdown_item(wording: Wording, item: Item) -> str:
-    line = _format_item(wording, item)
+    line = _format_item(wording, _TYPED_FACT, item)
     match item:
-        case ContextFact():
-            return _format_list_line(item, line, is_typed=True)
         case ContextMessage():
             return _HEADING.sub(r"\1\\#", f"- {line}")
         case ContextSummary() | CurrentTime():
@@ -141,7 +127,7 @@ def _build_message_layout(wording: Wording, *, is_typed: bool) -> MessageLayout:
             "documents": Frame(f"{wording.documents}:\n"),
             "conversation": Frame(f"{wording.earlier_conversation}: "),
         },
-        partial(_format_typed_item if is_typed else _format_item, wording),
+        partial(_format_item, wording, _TYPED_FACT if is_typed else "{text}"),
         current_time=Frame(f"{wording.current_time}: "),
         tool_result=f"{wording.tool_result}: ",
         missing=_frame_text(Frame(f"{wording.key_facts}{parted}"), wording.nothing_saved)
@@ -162,7 +148,7 @@ def _build_xml_layout(wording: Wording, *, is_typed: bool) -> TextLayout:
             "documents": _frame_element("relevant_documents"),
             "conversation": _frame_element("relevant_messages"),
         },
-        partial(_format_xml_item, wording, is_typed),
+        partial(_format_xml_item, wording, _TYPED_FACT if is_typed else _LISTED_FACT),
         current_time=_frame_element("current_time"),
         missing=_frame_text(_frame_element("key_facts"), wording.nothing_saved) if is_typed else None,
     )
@@ -171,7 +157,7 @@ def _build_xml_layout(wording: Wording, *, is_typed: bool) -> TextLayout:
 def _build_block_layout(wording: Wording, *, is_typed: bool) -> TextLayout:
     return TextLayout(
         {section: Frame(f"[{title}]\n") for section, title in _BLOCKS.items()},
-        partial(_format_block_item, wording, is_typed),
+        partial(_format_block_item, wording, _TYPED_FACT if is_typed else _LISTED_FACT),
         current_time=Frame(f"[{_TIME_BLOCK}]\n"),
         missing=_frame_text(Frame(f"[{_BLOCKS['facts']}]\n"), wording.nothing_saved) if is_typed else None,
     )
