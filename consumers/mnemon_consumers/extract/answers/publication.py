@@ -90,12 +90,13 @@ class AnswerPublisher:
         said = outcome.text if isinstance(outcome, ModelAnswer) else None
         said = said if judged.kept is None else judged.kept
         letter |= {"attempts": question.window.attempts, "batch_id": answering_model.batch_id}
-        letter |= {"model": f"{answering_model.provider}/{answering_model.model}", "answer": said}
+        letter |= {"model": answering_model.name, "answer": said}
         policy = question.settings.policy
         if said is not None and (what := find_secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
-        model = f"{answering_model.provider}/{answering_model.model}"
-        await store_letter(connection, "extract", end.subject, judged.dead, letter, end.id, model)
+        await store_letter(
+            connection, "extract", end.subject, judged.dead, letter, end.id, answering_model.name
+        )
 
 
 def _judge_answer_safely(

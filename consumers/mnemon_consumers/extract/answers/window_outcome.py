@@ -47,6 +47,11 @@ class AnsweringModel:
     model: str
     batch_id: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Provider and model, such as `openai/gpt-5-mini`."""
+        return f"{self.provider}/{self.model}"
+
 
 @dataclass(frozen=True, slots=True)
 class WindowJudgement:
@@ -106,14 +111,15 @@ def judge_answer(
                 dead = Dead("unreadable", str(error))
             else:
                 checked, marks = _check_facts(extracted, question)
-                model = f"{answering_model.provider}/{answering_model.model}"
-                events = build_proposals(window, checked, model, answering_model.batch_id, marks)
+                events = build_proposals(
+                    window, checked, answering_model.name, answering_model.batch_id, marks
+                )
                 compared = _build_comparisons(question, extracted.relations, answering_model)
                 too_many, kept = _report_excess(checked, question)
                 return WindowJudgement([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
         return WindowJudgement([*unanswered, *paid], is_answered=False, error=dead.error)
-    death = Death(dead.reason, f"{answering_model.provider}/{answering_model.model}", window.attempts)
+    death = Death(dead.reason, answering_model.name, window.attempts)
     end = build_answered_event(window, "dead", batch_id=answering_model.batch_id, death=death)
     return WindowJudgement([end, *unanswered, *paid], dead=dead)
 
@@ -188,8 +194,9 @@ def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Wind
 def _build_comparisons(
     question: WindowRequest, relations: Mapping[FactPair, Relation], answering_model: AnsweringModel
 ) -> list[LogEvent]:
-    model = f"{answering_model.provider}/{answering_model.model}"
-    return build_comparisons(question.window, question.pairs, relations, model, answering_model.batch_id)
+    return build_comparisons(
+        question.window, question.pairs, relations, answering_model.name, answering_model.batch_id
+    )
 
 
 def _build_call_events(
