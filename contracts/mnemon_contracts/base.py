@@ -58,10 +58,7 @@ class Contract(BaseModel):
         Raises:
             InvalidBody: the body is too large, is not JSON, or does not satisfy the contract.
         """
-        if len(body) > BODY_LIMIT:
-            raise InvalidBody(
-                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
-            )
+        check_body_size(body)
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
@@ -110,11 +107,20 @@ class Contract(BaseModel):
             InvalidBody: the JSON is larger than `BODY_LIMIT`.
         """
         body = self.serialize()
-        if len(body) > BODY_LIMIT:
-            raise InvalidBody(
-                "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
-            )
+        check_body_size(body)
         return body
+
+
+def check_body_size(body: bytes) -> None:
+    """Check that a body may be sent.
+
+    Raises:
+        InvalidBody: the body is larger than `BODY_LIMIT`.
+    """
+    if len(body) > BODY_LIMIT:
+        raise InvalidBody(
+            "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
+        )
 
 
 def is_empty(value: tuple[object, ...]) -> bool:

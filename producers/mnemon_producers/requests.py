@@ -7,7 +7,7 @@ import nats.errors
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
+from mnemon_contracts.base import Contract, check_body_size
 from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
@@ -107,10 +107,7 @@ def _encode_request(request: Contract) -> bytes:
         InvalidBody: the JSON is larger than `BODY_LIMIT`.
     """
     body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
-    if len(body) > BODY_LIMIT:
-        raise InvalidBody(
-            "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
-        )
+    check_body_size(body)
     return body
 
 
