@@ -27,6 +27,7 @@ from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import get_event_id
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.vectors.vector_index import SearchableItem, build_message_item, build_summary_item
 
 NOTHING: Final = Ack("the event has no searchable text")
 POISON: Final = Ack("persist stores a dead letter for the event")
@@ -42,32 +43,12 @@ _SWEPT = (
 )
 
 
-class IndexedMessage(NamedTuple):
-    """A message to index, with its event id, its log position and the name of its speaker."""
-
-    owner: Owner
-    event_id: str
-    seq: int
-    content: str
-    name: str | None
-    sent_at: datetime
-
-
 class IndexedDocument(NamedTuple):
     """A document to index, with the id of its event."""
 
     owner: Owner
     event_id: str
     document: DocumentAddedV1
-
-
-class IndexedSummary(NamedTuple):
-    """A summary to index, with its id and the id of its event."""
-
-    owner: Owner
-    event_id: str
-    summary_id: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +60,9 @@ class IndexPlan:
         outcomes: the outcome of each delivery, in the order of the deliveries.
     """
 
-    messages: list[IndexedMessage] = field(default_factory=list)
+    messages: list[SearchableItem] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)
-    summaries: list[IndexedSummary] = field(default_factory=list)
+    summaries: list[SearchableItem] = field(default_factory=list)
     sweeps: dict[Owner, int] = field(default_factory=dict)
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
@@ -119,7 +100,7 @@ def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutco
             moment = message.compute_sent_time()
             sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
             batch.messages.append(
-                IndexedMessage(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
+                build_message_item(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
             )
             return ACK
     event = upcast_body(contract, address.version, delivery.body)
@@ -128,13 +109,13 @@ def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutco
         case MessageV1():
             sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)
             batch.messages.append(
-                IndexedMessage(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
+                build_message_item(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
             )
         case DocumentAddedV1():
             batch.documents.append(IndexedDocument(owner, event_id, event))
             _add_sweep(batch, owner, delivery)  # the former version may have more chunks
         case SummaryWrittenV1() | SummaryMergedV1():
-            batch.summaries.append(IndexedSummary(owner, event_id, event.summary_id, event.text))
+            batch.summaries.append(build_summary_item(owner, event.summary_id, event_id, event.text))
             # The summary may replace others, or cover messages that were cleared meanwhile.
             _add_sweep(batch, owner, delivery)
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():

@@ -4,13 +4,13 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
+from mnemon_consumers.index.decide import IndexedDocument, IndexPlan
 from mnemon_consumers.index.document_chunks import split_chunks
 from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.texts import build_chunk_texts, build_message_texts
-from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
+from mnemon_infra.vectors.texts import build_chunk_texts
+from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points
 
 CHUNKS: Final = 10
 """Number of chunks of a document to cut, in some milliseconds, before waiting requests run."""
@@ -24,27 +24,15 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
             the batch may be written; the call can be repeated.
     """
     found = {
-        Collection.MESSAGES: [build_message_item(each) for each in batch.messages],
+        Collection.MESSAGES: batch.messages,
         Collection.DOCUMENTS: [
             chunk for each in batch.documents for chunk in await build_document_items(each)
         ],
-        Collection.SUMMARIES: [
-            build_summary_item(each.owner, each.summary_id, each.event_id, each.text)
-            for each in batch.summaries
-        ],
+        Collection.SUMMARIES: batch.summaries,
     }
     for collection, items in found.items():
         if items:
             await vector_index.vectors.upsert(collection, await build_points(vector_index, items))
-
-
-def build_message_item(message: IndexedMessage) -> SearchableItem:
-    """Return the searchable item of a message, from which its point is made."""
-    words, meaning = build_message_texts(message.content, message.name, message.sent_at)
-    payload: dict[str, JsonValue] = {"event_id": message.event_id, "seq": message.seq}
-    return SearchableItem(
-        derive_point_id(*message.owner, "message", message.event_id), message.owner, payload, words, meaning
-    )
 
 
 async def build_document_items(indexed: IndexedDocument) -> list[SearchableItem]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import open_vectors_as_of
 from mnemon_infra.vectors.port import Point, VectorStore
+from mnemon_infra.vectors.texts import build_message_texts
 
 IN_PLACE = 2_000
 """Maximum characters of all texts of a call whose words are weighed in the caller's thread, in about 1 ms.
@@ -54,6 +56,15 @@ def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> Sea
     """Return the searchable item of a fact; `event_id` is the id of the event that wrote this version."""
     place = derive_point_id(*owner, "fact", fact_id)
     return SearchableItem(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
+
+
+def build_message_item(
+    owner: Owner, event_id: str, seq: int, content: str, name: str | None, sent_at: datetime
+) -> SearchableItem:
+    """Return the searchable item of a message; `seq` is its log position, and `name` that of its speaker."""
+    place = derive_point_id(*owner, "message", event_id)
+    texts = build_message_texts(content, name, sent_at)
+    return SearchableItem(place, owner, {"event_id": event_id, "seq": seq}, *texts)
 
 
 def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> SearchableItem:

@@ -15,20 +15,20 @@ def said(seq: int, deliveries: int = 1) -> Delivery:
 
 def test_a_message_is_written_and_nothing_looked_through() -> None:
     batch = plan_batch([said(1), said(2)])
-    assert [each.seq for each in batch.messages] == [1, 2]
+    assert [each.payload["seq"] for each in batch.messages] == [1, 2]
     assert batch.sweeps == {}
 
 
 def test_redelivery_sweeps_the_user() -> None:
     """It may have been there before, and removed since."""
     batch = plan_batch([said(3, deliveries=2), said(2)])
-    assert [each.seq for each in batch.messages] == [3, 2]
+    assert [each.payload["seq"] for each in batch.messages] == [3, 2]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
 def test_redelivery_after_server_kill_sweeps_the_user() -> None:
     batch = plan_batch([said(3), said(4)], seen=3)
-    assert [each.seq for each in batch.messages] == [3, 4]
+    assert [each.payload["seq"] for each in batch.messages] == [3, 4]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
@@ -58,6 +58,6 @@ def test_a_summary_is_written_and_its_user_looked_through() -> None:
         for seq, name in ((7, "written"), (8, "merged"))
     ]
     batch = plan_batch(events)
-    assert [(each.summary_id, each.text) for each in batch.summaries] == [("s2", "all")] * 2
-    assert len({each.event_id for each in batch.summaries}) == 2
+    assert [(each.payload["summary_id"], each.meaning) for each in batch.summaries] == [("s2", "all")] * 2
+    assert len({each.payload["event_id"] for each in batch.summaries}) == 2
     assert batch.sweeps == {("acme", "u1"): 8}
