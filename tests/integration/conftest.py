@@ -13,7 +13,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.search import service
 from mnemon_consumers.retrieve.verbs import context
-from mnemon_consumers.retrieve.verbs.facts import read_and_update, save
+from mnemon_consumers.retrieve.verbs.facts import fact_verbs, save
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.engine import Database
@@ -42,7 +42,7 @@ REQUEST_WAITS = (
     (context, "SEARCH_TIMEOUT"),
     (context, "READ_SECONDS"),
     (context, "ANSWER_SECONDS"),
-    (read_and_update, "EMBEDDING_TIMEOUT"),
+    (fact_verbs, "EMBEDDING_TIMEOUT"),
     (save, "DECISION_TIMEOUT"),
 )
 """Seconds for which a request waits for PostgreSQL, the embedding model, the vector store and `dedupe`."""

@@ -16,10 +16,9 @@ from mnemon_consumers.retrieve.verbs.context import ContextVerb
 from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
 from mnemon_consumers.retrieve.verbs.documents import DocumentVerb
 from mnemon_consumers.retrieve.verbs.erasure.user import EraseVerb
-from mnemon_consumers.retrieve.verbs.facts.forget import ForgetVerb
+from mnemon_consumers.retrieve.verbs.facts.fact_verbs import FactVerbs
 from mnemon_consumers.retrieve.verbs.facts.get import GetVerb
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
-from mnemon_consumers.retrieve.verbs.facts.read_and_update import FactVerbs
 from mnemon_consumers.retrieve.verbs.facts.save import SaveVerb
 from mnemon_consumers.retrieve.verbs.profile import ProfileVerbs
 from mnemon_consumers.retrieve.verbs.search import SearchVerb
@@ -77,7 +76,7 @@ class RetrieveConsumer:
             "get": GetVerb(memory).get,
             "read": facts.read,
             "update": facts.update,
-            "forget": ForgetVerb(memory, query, log, projection, database, vector_index).forget,
+            "forget": facts.forget,
             "save": SaveVerb(broker, memory, log).save,
             "search": SearchVerb(memory, search, snapshots, settings).search,
             "tasks": TaskVerb(memory, log).tasks,

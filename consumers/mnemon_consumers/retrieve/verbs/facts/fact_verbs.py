@@ -1,4 +1,4 @@
-"""`read` and `update`: return and change the facts of a user."""
+"""`read`, `update` and `forget`: return, change and remove the facts of a user."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -21,14 +21,18 @@ from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_p
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
+from mnemon_contracts.events.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
+from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
     FactChanges,
     FactReplyV1,
     FactsReplyV1,
+    ForgetReplyV1,
+    ForgetV1,
     ReadV1,
+    SaveV1,
     UpdateReplyV2,
     UpdateV1,
     UpdateV2,
@@ -47,7 +51,11 @@ EMBEDDING_TIMEOUT: Final = 1.0
 
 
 class FactVerbs:
-    """Answers `read` (a page of facts) and `update` (a change of one fact)."""
+    """Answers `read` (a page of facts), `update` (a change of one fact) and `forget`.
+
+    `forget` removes a fact from all later replies, except those with an earlier `as_of`. `update` and
+    `forget` take the id of the fact, or a query that clearly means the fact.
+    """
 
     def __init__(
         self,
@@ -98,10 +106,15 @@ class FactVerbs:
             return await_reply(self._update_by_id(address, request.id, request, UpdateReplyV2))
         if request.query is not None and request.id is None:
             return await_reply(self._update_by_query(address, request.query, request))
-        raise InvalidBody(
-            "id",
-            "`id` and `query` are both given or both missing; name the fact either by `id` or by `query`",
-        )
+        raise _build_naming_error()
+
+    def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = ForgetV1.parse(body)
+        if request.id is not None and request.query is None:
+            return await_reply(self._forget_by_id(address, request.id))
+        if request.query is not None and request.id is None:
+            return await_reply(self._forget_by_query(address, request.query))
+        raise _build_naming_error()
 
     async def _update_by_id(
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
@@ -129,6 +142,31 @@ class FactVerbs:
             if queried.named is not None:
                 return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
         return UpdateReplyV2(
+            seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
+        )
+
+    async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
+        owner = address.owner
+        # The lock prevents dedupe from merging a proposal into the removed fact, which would lose the
+        # proposal.
+        async with hold_lock(self._database, *owner):
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
+            if seen.value is None:
+                refuse_unknown_fact(fact_id)
+            return await self._remove_fact(address, seen.value.fact)
+
+    async def _forget_by_query(self, address: Address, query: str) -> Reply:
+        owner = address.owner
+        await self._query.load_lexicon()
+        # The stack is outside the lock, because the end of the lock's transaction may fail, too.
+        with ExitStack() as stack:
+            # The choice happens under the lock, so that no fact is rewritten before its removal.
+            async with hold_lock(self._database, *owner):
+                queried = await self._query.choose_fact(owner, query, await self._log.read_end())
+                if queried.named is not None:
+                    stack.enter_context(report_unconfirmed_query("removal", queried.named))
+                    return await self._remove_fact(address, queried.named)
+        return ForgetReplyV1(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
         )
 
@@ -193,6 +231,31 @@ class FactVerbs:
                 async with self._vector_index.gate.enter():
                     await self._vector_index.vectors.upsert(Collection.MEMORIES, points)
 
+    async def _remove_fact(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
+        owner = address.owner
+        position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
+        await self._projection.project_event(owner, position)
+        await self._delete_point(owner, fact.id)
+        restore = (
+            _build_restoring_request(fact) if select_unexpired_facts([fact], get_current_time()) else None
+        )
+        return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
+
+    async def _delete_point(self, owner: Owner, fact_id: str) -> None:
+        if self._vector_index is None:
+            return
+        with suppress(VectorsUnavailable):
+            place = derive_point_id(*owner, "fact", fact_id)
+            async with self._vector_index.gate.enter():
+                await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
+
+
+def _build_naming_error() -> InvalidBody:
+    return InvalidBody(
+        "id",
+        "`id` and `query` are both given or both missing; name the fact either by `id` or by `query`",
+    )
+
 
 def _build_fact(fact: FactRecord) -> Fact:
     return Fact(
@@ -209,3 +272,13 @@ def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not select_unexpired_facts([history.fact], get_current_time()):
         refuse_unknown_fact(fact_id)
     return history
+
+
+def _build_restoring_request(fact: FactRecord) -> SaveV1:
+    return SaveV1(
+        text=fact.text,
+        kind=fact.kind,
+        tier=fact.tier,
+        importance=fact.importance,
+        expires_at=fact.expires_at,
+    )
