@@ -25,7 +25,10 @@ NEAREST: Final = 10
 
 
 class Neighbours:
-    """Finds the nearest facts, and writes the points of the facts that a turn decided."""
+    """Finds the nearest facts, and writes the points of the facts that a turn decided.
+
+    Its coroutines may raise `EmbeddingUnavailable` and `VectorsUnavailable`.
+    """
 
     def __init__(self, vector_index: VectorIndex, owner: Owner, known: UserState) -> None:
         self._vector_index = vector_index
@@ -42,9 +45,6 @@ class Neighbours:
 
         The embedder gets each text once. Vectors of texts that are not among `texts` are dropped. Without an
         embedder, the method does nothing.
-
-        Raises:
-            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
         model, meanings = self._vector_index.embedder, self._known.meanings
         if model is None:
@@ -59,9 +59,6 @@ class Neighbours:
 
         The facts are those of the vector store's `NEAREST` hits that the turn has not changed, and those that
         the turn wrote with a text whose vector is known.
-
-        Raises:
-            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
         if self._vector_index.embedder is None:
             return []
@@ -89,11 +86,7 @@ class Neighbours:
                 self._ended.add(event.fact_id)
 
     async def write_points(self) -> None:
-        """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
-
-        Raises:
-            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
-        """
+        """Write the points of the facts that the turn wrote, and delete those of the facts that it ended."""
         facts, versions = self._known.facts.facts, self._known.versions
         written = [
             build_fact_item(self._owner, each, versions[each], facts[each].fact.text)

@@ -71,6 +71,9 @@ class OnlineRequester:
 
     The windows are requested in rounds, with one request to the model per window. `at_once` is the maximum
     number of windows of a round, in equal shares for its users; each share has at least one window.
+
+    All methods may raise `DatabaseUnavailable`, and `request_windows` also `nats.errors.Error`. The next call
+    asks again about windows without an answer.
     """
 
     def __init__(
@@ -94,10 +97,6 @@ class OnlineRequester:
         """Ask a model about due windows of some users; return the users who may have more windows.
 
         After `TURN_SECONDS` no further round begins.
-
-        Raises:
-            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The next call asks
-                again about windows without an answer.
         """
         begun = time.monotonic()
         left = set(owners)
@@ -111,9 +110,6 @@ class OnlineRequester:
         Returns:
             True for all windows; False for only the windows that a batch left without an answer; None if no
             requests are made for the tenant now.
-
-        Raises:
-            DatabaseUnavailable: the tenant's spending cannot be read.
         """
         extraction = self._settings.get_settings(tenant).extraction
         if not extraction.enabled or not await self._budgets.has_budget(tenant):

@@ -26,7 +26,10 @@ MOST_WAITS: Final = 6
 
 
 class ProjectionLag:
-    """Compares the log with the applied position of `persist`."""
+    """Compares the log with the applied position of `persist`.
+
+    All methods may raise `nats.errors.Error`, and `is_ready` also `DatabaseUnavailable`.
+    """
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
@@ -41,9 +44,6 @@ class ProjectionLag:
 
         A new database lacks the requests that were made for windows, and perhaps paid, until the log is
         projected. Before the method first returns True, it recovers the batches that only the log has.
-
-        Raises:
-            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         async with self._recovery:
             if self._is_ready:
@@ -59,19 +59,11 @@ class ProjectionLag:
             return True
 
     async def await_position(self, connection: Client, seq: int) -> int:
-        """Wait up to `WAIT_SECONDS` until the log is projected up to `seq`; return the position reached.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Wait up to `WAIT_SECONDS` until the log is projected up to `seq`; return the position reached."""
         return await self._position.wait_for(connection.jetstream(), seq, WAIT_SECONDS)
 
     async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Wait up to `WAIT_SECONDS` for the projections; return the users whose answers are all projected.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Wait up to `WAIT_SECONDS` for the projections; return the users whose answers are all projected."""
         return await self._find_projected_users(connection, owners, _list_answer_filters)
 
     async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
@@ -79,9 +71,6 @@ class ProjectionLag:
 
         Answers are paid for, so after `MOST_WAITS` attempts the call logs an error and returns, although some
         of these events are not projected.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
         """
         for _ in range(MOST_WAITS):
             if await self._find_projected_users(connection, owners, _list_clear_filters) == set(owners):

@@ -45,7 +45,10 @@ CLOCK_MARGIN: Final = timedelta(seconds=2)
 
 
 class WindowCutter:
-    """Checks users who sent messages, and cuts their messages into windows."""
+    """Checks users who sent messages, and cuts their messages into windows.
+
+    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`; the call can be repeated then.
+    """
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
@@ -60,10 +63,6 @@ class WindowCutter:
 
         Returns:
             Users who were checked less than `CHECK_PAUSE` ago, to be checked again when this pause ends.
-
-        Raises:
-            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
-                repeated.
         """
         heard = [owner for owner in users if self._settings.get_settings(owner[0]).extraction.enabled]
         later: set[Owner] = set()
@@ -116,10 +115,6 @@ class WindowCutter:
         """Cut the new messages of users; return users whose messages another process is cutting.
 
         With `rested`, cut all messages, as if every conversation rested.
-
-        Raises:
-            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
-                repeated.
         """
         wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted

@@ -48,7 +48,11 @@ Outcomes = Mapping[int, ModelAnswer | LineFailed]
 
 
 class BatchResults:
-    """Reads the results of batches, publishes the answers, and completes the batches."""
+    """Reads the results of batches, publishes the answers, and completes the batches.
+
+    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`, and `read_results` may raise
+    `ModelUnavailable`. Calls can be repeated; results that were stored are skipped then.
+    """
 
     def __init__(
         self,
@@ -65,12 +69,7 @@ class BatchResults:
     async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
-        """Read all results of a batch that has ended. Lines without an answer are retried or given up.
-
-        Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: some results could not be read or
-                stored. The next call skips the results that were stored.
-        """
+        """Read all results of a batch that has ended. Lines without an answer are retried or given up."""
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
         try:
@@ -103,10 +102,6 @@ class BatchResults:
             progress: the state of the batch. If the provider did not reach all lines, or the deadline has
                 passed, windows without a result are requested online; else each counts a failed attempt.
             failed: windows to retry because of their results, which were read before this call.
-
-        Raises:
-            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be
-                repeated.
         """
         retried = dict(failed)
         now = datetime.now(UTC)

@@ -72,7 +72,8 @@ class _AskedWindow(NamedTuple):
 class BatchSubmitter:
     """Submits claimed batches to their providers.
 
-    `delivery_time` is the time during which an earlier request may still reach the provider.
+    `delivery_time` is the time during which an earlier request may still reach the provider. All methods may
+    raise `ModelUnavailable`, `DatabaseUnavailable` and `nats.errors.Error`; the call can be repeated then.
     """
 
     def __init__(
@@ -96,10 +97,6 @@ class BatchSubmitter:
         If the provider refused the batch, the method submits it again. Else the method first asks the
         provider whether it has the batch. If not, the method submits the batch, unless an earlier request can
         still reach the provider.
-
-        Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
-                be repeated.
         """
         if batch.error is None:
             found = await require_batches(model).find(batch.batch_id, batch.lines, batch.created_at)
@@ -117,10 +114,6 @@ class BatchSubmitter:
         The windows of the batch are appended to the log first. If the process ends after that, the log
         shows that the provider may have the batch. If no window is left to request, the batch is completed
         instead.
-
-        Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can
-                be repeated.
         """
         with self._budgets.open_reservations() as reservations:
             await self._submit_within_budget(connection, batch, model, reservations)

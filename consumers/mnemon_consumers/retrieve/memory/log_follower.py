@@ -27,7 +27,7 @@ class LogFollower:
     """Follows the applied positions of `persist` and `index`, and the changes of users.
 
     `users` is the maximum number of users whose newest change is remembered. The setting
-    `wait_for_log_ms` limits the wait for a position.
+    `wait_for_log_ms` limits the wait for a position. All coroutines may raise `nats.errors.Error`.
     """
 
     def __init__(self, settings: LiveSettings, users: int) -> None:
@@ -40,11 +40,7 @@ class LogFollower:
         self._stream_context: JetStreamContext
 
     async def follow_changes(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
-        """Subscribe to notices of changes, and call `drop_user` for each user whose memory changes.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Subscribe to notices of changes, and call `drop_user` for each user whose memory changes."""
 
         async def note_change(message: Msg) -> None:
             owner = parse_owner(message.subject)
@@ -71,11 +67,7 @@ class LogFollower:
         return self._applied.value
 
     async def refresh_applied_position(self) -> int:
-        """Ask the server for the applied position of `persist`, and return it.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Ask the server for the applied position of `persist`, and return it."""
         return await self._applied.refresh(self._stream_context)
 
     async def await_applied_position(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
@@ -83,9 +75,6 @@ class LogFollower:
 
         The call asks the server only if the known position is below `min_seq` or below an event that this
         process knows of. With `wait=False`, the call asks at most once, and does not wait.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
         """
         return await self._await_position(self._applied, owner, min_seq, wait=wait)
 
@@ -108,11 +97,7 @@ class LogFollower:
         return position >= self._newest_changes.get(owner, 0)
 
     async def read_tail(self, owner: Owner, position: int) -> UserTail:
-        """Read up to `TAIL_LIMIT` of a user's events beyond a position as the rows that `persist` will write.
-
-        Raises:
-            nats.errors.Error: the log cannot be read now.
-        """
+        """Read up to `TAIL_LIMIT` of a user's events beyond a position, as rows that `persist` will write."""
         end = await read_log_end(self._stream_context)
         tail = await read_user_tail(self._connection, *owner, after=position)
         reached = tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end)

@@ -31,7 +31,10 @@ _CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
 
 
 class UserLog:
-    """Appends the events of requests to the log, and reads rejected events."""
+    """Appends the events of requests to the log, and reads rejected events.
+
+    The methods that ask the server may raise `nats.errors.Error`.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -92,19 +95,12 @@ class UserLog:
         return int(acknowledgement.seq)
 
     async def read_rejected_letters(self, address: Address) -> list[Letter]:
-        """Return dead letters of the user's events that `persist` rejected, in log order and without bodies.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Return dead letters of the user's events that `persist` rejected, in log order, without bodies."""
         return await read_rejected_events(self._broker.connection, address.tenant, address.user)
 
     async def read_end(self) -> int:
         """Return the log's last position; 0 if the log is empty.
 
         Verbs that change or remove an item first read memory as of this position.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
         """
         return await read_log_end(self._broker.stream_context)

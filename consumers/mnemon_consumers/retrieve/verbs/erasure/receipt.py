@@ -1,4 +1,8 @@
-"""Parts of a receipt: counts by store, and the stores that have not finished an erasure."""
+"""Parts of a receipt: counts by store, and the stores that have not finished an erasure.
+
+The functions may raise the errors of the servers that they ask: `DatabaseUnavailable`, `VectorsUnavailable`
+and `nats.errors.Error`.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -114,9 +118,6 @@ async def find_unfinished_stores(
         position: log position of this event.
         is_settled: whether `persist` has marked the row of the erasure as finished; None if there is no row
             yet.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     unregistered = await registered.list_pending_stores()
     if is_settled is None:
@@ -139,11 +140,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
 async def count_stores(
     connection: Client, database: Database, scope: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
-    """Count by store what an erasure would remove, without vectors; `rows` has the counts of each table.
-
-    Raises:
-        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
-    """
+    """Count by store what an erasure would remove, without vectors; `rows` has the counts of each table."""
     return {
         **await count_remaining_messages(connection, scope),
         "database": sum(count for table, count in rows.items() if table != windows.name),
@@ -159,9 +156,6 @@ async def count_matches_by_store(
 
     The entry `statistics` has the number of columns whose statistics in PostgreSQL contain the text. These
     statistics have samples of the values of all users.
-
-    Raises:
-        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
     """
     return {
         **await count_matches(connection, owner, words),
@@ -172,11 +166,7 @@ async def count_matches_by_store(
 
 
 async def count_event_points(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
-    """Count the points of a user that were made from the events `event_ids`.
-
-    Raises:
-        VectorsUnavailable: the vector store does not answer.
-    """
+    """Count the points of a user that were made from the events `event_ids`."""
     count = 0
     for collection in port.Collection:
         async for page in vector_index.vectors.scroll(collection, owner):
@@ -190,9 +180,6 @@ async def count_orphaned_points(
     """Count the points of a user that have no row in the database.
 
     Of messages, only points below the log position `below` count.
-
-    Raises:
-        DatabaseUnavailable, VectorsUnavailable: PostgreSQL or the vector store does not answer.
     """
     count = 0
     for collection in port.Collection:
