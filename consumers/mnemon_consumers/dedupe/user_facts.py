@@ -79,28 +79,17 @@ class UserFacts:
         if event_id in self._applied:
             return
         self._applied.add(event_id)
+        if (proposal_id := find_proposal_id(event)) is not None:
+            self.decided.add(proposal_id)
         match event:
-            case FactSavedV1():
-                self.decided.add(event.decision.proposal_id)
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
                 self._record_number(event.fact_id)
-                if event.fact_id not in self.facts:
-                    self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
-            case FactUpdatedV1():
-                if event.decision is not None:
-                    self.decided.add(event.decision.proposal_id)
-                self._record_number(event.fact_id)
-                if event.fact_id in self.facts:
-                    self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
-            case FactMergedV1():
-                self._record_number(event.fact_id)
-                if event.fact_id in self.facts:
+                # A save never changes a fact that is kept, and the other events change only such a fact.
+                if isinstance(event, FactSavedV1) != (event.fact_id in self.facts):
                     self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
             case FactConfirmedV1():
-                self.decided.add(event.decision.proposal_id)
                 if known := self.facts.get(event.fact_id):
                     self._write_fact(event.fact_id, known.fact, at, event.lineage, known.answer)
-            case FactRejectedV1():
-                self.decided.add(event.proposal_id)
             case FactForgottenV1() | FactExpiredV1() | FactEvictedV1():
                 self._record_number(event.fact_id)
                 self._gone.add(event.fact_id)
@@ -148,6 +137,18 @@ class UserFacts:
         if parts := _SHORT_ID.fullmatch(fact_id):
             prefix, number = parts[1], int(parts[2])
             self._numbers[prefix] = max(number, self._numbers.get(prefix, 0))
+
+
+def find_proposal_id(event: Event) -> str | None:
+    """Return the id of the proposal that an event decides on; None for any other event."""
+    match event:
+        case FactRejectedV1():
+            return event.proposal_id
+        case FactSavedV1() | FactConfirmedV1():
+            return event.decision.proposal_id
+        case FactUpdatedV1():
+            return event.decision.proposal_id if event.decision else None
+    return None
 
 
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:

@@ -30,9 +30,8 @@ from mnemon_consumers.dedupe.state.log import (
     FactWriteEvent,
     Logged,
     LogState,
-    find_proposal_id,
 )
-from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
+from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts, find_proposal_id
 from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1

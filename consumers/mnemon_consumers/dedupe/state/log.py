@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal
-from mnemon_consumers.dedupe.user_facts import UserFacts
+from mnemon_consumers.dedupe.user_facts import UserFacts, find_proposal_id
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -115,18 +115,6 @@ def fold_log(log: Iterable[Logged]) -> LogState:
             known.add(event_id)
             found.apply(event, event_id, at)
     return found
-
-
-def find_proposal_id(event: Event) -> str | None:
-    """Return the id of the proposal that an event decides on; None for any other event."""
-    match event:
-        case FactRejectedV1():
-            return event.proposal_id
-        case FactSavedV1() | FactConfirmedV1():
-            return event.decision.proposal_id
-        case FactUpdatedV1():
-            return event.decision.proposal_id if event.decision else None
-    return None
 
 
 def is_direct_update(event: Event) -> bool:
