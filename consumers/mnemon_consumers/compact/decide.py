@@ -5,7 +5,7 @@ No I/O, no clock, no randomness.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from mnemon_consumers.compact.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
@@ -99,37 +99,25 @@ def build_summary_event(place: ConversationKey, step: CompactionStep, text: str,
     tenant, user, conversation = place
     summary_id = derive_id(*place, "summary", step.name)
     from_seq, to_seq = step.covers
-    sources = tuple(step.messages) if isinstance(step, SummaryStep) else ()
-    lineage = Lineage(
-        sources=sources,
-        conversation=conversation,
-        extractor=EXTRACTOR,
-        prompt_version=PROMPT_VERSION,
-        model=model,
-    )
+    shared: dict[str, Any] = {
+        "summary_id": summary_id,
+        "conversation": conversation,
+        "from_seq": from_seq,
+        "to_seq": to_seq,
+        "text": text,
+        "lineage": Lineage(
+            sources=tuple(step.messages) if isinstance(step, SummaryStep) else (),
+            conversation=conversation,
+            extractor=EXTRACTOR,
+            prompt_version=PROMPT_VERSION,
+            model=model,
+        ),
+    }
+    event: SummaryWrittenV1 | SummaryMergedV1
     match step:
         case SummaryStep():
-            written = SummaryWrittenV1(
-                summary_id=summary_id,
-                conversation=conversation,
-                from_seq=from_seq,
-                to_seq=to_seq,
-                text=text,
-                lineage=lineage,
-            )
-            return LogEvent(
-                build_memory_subject(tenant, user, "summary.written"), written.encode_body(), summary_id
-            )
+            name, event = "summary.written", SummaryWrittenV1(**shared)
         case MergeStep(summaries):
-            merged = SummaryMergedV1(
-                summary_id=summary_id,
-                conversation=conversation,
-                merged=tuple(each.id for each in summaries),
-                from_seq=from_seq,
-                to_seq=to_seq,
-                text=text,
-                lineage=lineage,
-            )
-            return LogEvent(
-                build_memory_subject(tenant, user, "summary.merged"), merged.encode_body(), summary_id
-            )
+            merged = tuple(each.id for each in summaries)
+            name, event = "summary.merged", SummaryMergedV1(**shared, merged=merged)
+    return LogEvent(build_memory_subject(tenant, user, name), event.encode_body(), summary_id)
