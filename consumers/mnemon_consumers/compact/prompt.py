@@ -5,7 +5,7 @@ cache find them cached.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -14,8 +14,7 @@ from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
-    format_speech,
-    format_time,
+    format_messages,
     join_instructions,
     shorten_name,
     shorten_text,
@@ -78,14 +77,14 @@ def build_message_request(messages: Sequence[SpokenRow], settings: SettingsV1) -
         )
         for each in messages
     ]
-    return _build_request(said, f"Messages:\n{_number_lines(map(_format_message, said))}\n", settings)
+    return _build_request(said, f"Messages:\n{format_messages(said)}\n", settings)
 
 
 def build_summary_request(summaries: Sequence[StoredSummary], settings: SettingsV1) -> ModelRequest:
     """Return the request for one summary of earlier summaries, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [PromptMessage(each.to_seq, "system", each.text, each.at.astimezone(zone)) for each in summaries]
-    lines = _number_lines(" ".join(each.text.split()) for each in said)
+    lines = "\n".join(f"{number}. {' '.join(each.text.split())}" for number, each in enumerate(said, 1))
     return _build_request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
 
 
@@ -97,14 +96,6 @@ def _build_request(messages: Sequence[PromptMessage], text: str, settings: Setti
         messages=messages,
         most_tokens=MOST_TOKENS,
     )
-
-
-def _number_lines(lines: Iterable[str]) -> str:
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
-
-
-def _format_message(message: PromptMessage) -> str:
-    return f"{format_time(message)} {format_speech(message)}"
 
 
 def _shorten_message(message: SpokenRow) -> str:

@@ -12,8 +12,7 @@ from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
     WEEKDAYS,
-    format_speech,
-    format_time,
+    format_messages,
     join_instructions,
     shorten_name,
     shorten_text,
@@ -151,7 +150,7 @@ def build_request(
     return ModelRequest(
         purpose="extract",
         instructions=join_instructions(INSTRUCTIONS, settings.instructions),
-        text=f"{_format_known_facts(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
+        text=f"{_format_known_facts(known)}\n\n{_format_pairs(pairs)}Messages:\n{format_messages(shown)}\n",
         messages=shown,
         known=known,
         schema=build_schema(),
@@ -175,11 +174,3 @@ def _format_pairs(pairs: Iterable[KnownPair]) -> str:
 def _format_dated_fact(fact: PromptFact) -> str:
     day = f"({fact.saved_at:%Y-%m-%d} {WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
-
-
-def _format_messages(messages: Iterable[PromptMessage]) -> str:
-    return "\n".join(_format_message(number, message) for number, message in enumerate(messages, 1))
-
-
-def _format_message(number: int, message: PromptMessage) -> str:
-    return f"{number}. {format_time(message)} {format_speech(message)}"

@@ -1,5 +1,6 @@
 """Times, names and texts of messages in the prompts of language models. All functions are pure."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from mnemon_infra.models.language.port import PromptMessage
@@ -32,13 +33,20 @@ def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
     return "\n".join([text[:beginning], "[...]", *([text[-ending:]] if ending else [])])
 
 
-def format_time(message: PromptMessage) -> str:
+def format_messages(messages: Iterable[PromptMessage]) -> str:
+    """Return messages with numbers from 1, times and speakers; further lines of a text are indented."""
+    return "\n".join(
+        f"{number}. {_format_time(message)} {_format_speech(message)}"
+        for number, message in enumerate(messages, 1)
+    )
+
+
+def _format_time(message: PromptMessage) -> str:
     """Format a message's date, time and weekday, from which a model can resolve "next Friday"."""
     return f"[{message.at:%Y-%m-%d %H:%M} {WEEKDAYS[message.at.weekday()]}]"
 
 
-def format_speech(message: PromptMessage) -> str:
-    """Return the role, name and text of a message; further lines of the text are indented."""
+def _format_speech(message: PromptMessage) -> str:
     speaker = f"{message.role} ({message.name})" if message.name else message.role
     # Continuation lines are indented, so that they cannot pass for the beginning of another message.
     text = "\n   ".join(message.text.splitlines())
