@@ -4,12 +4,11 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import snowballstemmer
 
-if TYPE_CHECKING:
-    from pymorphy3 import MorphAnalyzer
+from mnemon_consumers.domain.russian_dictionary import load_analyzer
 
 FORMS: Final = 3
 """Maximum number of readings of a Russian word to use; further readings are rarer than one in ten."""
@@ -86,7 +85,7 @@ def list_forms(word: str) -> frozenset[str]:
 def _may_be_possessive(word: str) -> bool:
     tags = list_grammemes(word)
     return not tags.isdisjoint(("Poss", "Surn")) or (
-        "Name" in tags and not _load_analyzer().word_is_known(word)
+        "Name" in tags and not load_analyzer().word_is_known(word)
     )
 
 
@@ -95,7 +94,7 @@ def list_lemmas(word: str) -> frozenset[str]:
     """Return the dictionary forms of a lower-case Russian word; an English word is its own form."""
     if not is_cyrillic(word):
         return frozenset((word,))
-    return frozenset(each.normal_form.replace("ё", "е") for each in _load_analyzer().parse(word)[:FORMS])
+    return frozenset(each.normal_form.replace("ё", "е") for each in load_analyzer().parse(word)[:FORMS])
 
 
 @lru_cache(maxsize=WORDS)
@@ -103,7 +102,7 @@ def list_grammemes(word: str) -> frozenset[str]:
     """Return OpenCorpora's grammemes of a Russian word's likeliest reading; empty for other languages."""
     if not is_cyrillic(word):
         return frozenset()
-    return frozenset(map(str, _load_analyzer().parse(word)[0].tag.grammemes))
+    return frozenset(map(str, load_analyzer().parse(word)[0].tag.grammemes))
 
 
 @lru_cache(maxsize=WORDS)
@@ -121,7 +120,7 @@ def list_name_lemmas(word: str) -> frozenset[str]:
     """
     if not is_cyrillic(word):
         return frozenset()
-    readings = [each for each in _load_analyzer().parse(word) if any(tag in each.tag for tag in NAME_TAGS)]
+    readings = [each for each in load_analyzer().parse(word) if any(tag in each.tag for tag in NAME_TAGS)]
     nominative = [each for each in readings if {"nomn", "sing"} in each.tag]
     return frozenset(each.normal_form.replace("ё", "е") for each in nominative or readings)
 
@@ -129,7 +128,7 @@ def list_name_lemmas(word: str) -> frozenset[str]:
 @lru_cache(maxsize=WORDS)
 def is_known_word(word: str) -> bool:
     """Return whether a Russian dictionary has a lower-case word; False for every English word."""
-    return is_cyrillic(word) and bool(_load_analyzer().word_is_known(word))
+    return is_cyrillic(word) and bool(load_analyzer().word_is_known(word))
 
 
 def is_verb(word: str) -> bool:
@@ -140,12 +139,12 @@ def is_verb(word: str) -> bool:
 @lru_cache(maxsize=WORDS)
 def is_nominative(word: str) -> bool:
     """Return whether a Russian word may be in the nominative, the case of subjects."""
-    return any("nomn" in each.tag for each in _load_analyzer().parse(word)[:FORMS])
+    return any("nomn" in each.tag for each in load_analyzer().parse(word)[:FORMS])
 
 
 def is_past_verb(word: str) -> bool:
     """Return whether a Russian dictionary knows a word as a verb in the past tense."""
-    return {"VERB", "past"} <= list_grammemes(word) and _load_analyzer().word_is_known(word)
+    return {"VERB", "past"} <= list_grammemes(word) and load_analyzer().word_is_known(word)
 
 
 def is_ordinal(word: str) -> bool:
@@ -167,11 +166,3 @@ def stem_word(word: str) -> str:
 @cache
 def _load_stemmer(language: str) -> "snowballstemmer.stemmer":
     return snowballstemmer.stemmer(language)
-
-
-@cache
-def _load_analyzer() -> "MorphAnalyzer":
-    # Loading the dictionary takes 0.2 s, so only processes that compare facts load it.
-    from pymorphy3 import MorphAnalyzer
-
-    return MorphAnalyzer()

@@ -1,14 +1,12 @@
 """Russian descriptions of a credential, distinguished from values by morphology."""
 
 import re
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import Any, Final
 
 from mnemon_consumers.domain.policy.secrets.values import SERVICES
 from mnemon_consumers.domain.policy.wording import split_word_list
-
-if TYPE_CHECKING:
-    from pymorphy3 import MorphAnalyzer
+from mnemon_consumers.domain.russian_dictionary import load_analyzer
 
 _SUBJECTS: Final = split_word_list(
     """секрет тайна проблема загадка слабость защита основа формальность кошмар мелочь ерунда глупость
@@ -72,7 +70,7 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     if words[0].isascii():
         return words[0].lower() not in SERVICES
     if follows_colon:
-        known = [word for word in words[:2] if _load_analyzer().word_is_known(word.lower())]
+        known = [word for word in words[:2] if load_analyzer().word_is_known(word.lower())]
         return not any(_is_describing(word) for word in known) and not _is_pronoun(words[0])
     if any(_is_describing(word) or _is_adjective(word) or _is_pronoun(word) for word in words):
         return False
@@ -149,7 +147,7 @@ def is_value_like(word: str) -> bool:
 def _is_describing(word: str) -> bool:
     if word.isascii() or word.lower() in _NOW or _find_best_tag(word).POS not in _DESCRIBING:
         return False
-    return _load_analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
+    return load_analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
 
 
 def _is_adjective(word: str) -> bool:
@@ -185,7 +183,7 @@ def _is_genitive(word: str) -> bool:
 
 def _is_unknown(word: str) -> bool:
     """Return whether a word is in lower case and in no dictionary: made up, or several words run together."""
-    return word.islower() and not _load_analyzer().word_is_known(word)
+    return word.islower() and not load_analyzer().word_is_known(word)
 
 
 def _find_best_tag(word: str) -> Any:
@@ -194,12 +192,4 @@ def _find_best_tag(word: str) -> Any:
 
 @lru_cache(maxsize=20_000)
 def _list_tags(lower: str) -> tuple[tuple[Any, float], ...]:
-    return tuple((parse.tag, parse.score) for parse in _load_analyzer().parse(lower))
-
-
-@cache
-def _load_analyzer() -> "MorphAnalyzer":
-    # Loading the dictionary takes 0.2 s, so it is loaded for the first text that needs it.
-    from pymorphy3 import MorphAnalyzer
-
-    return MorphAnalyzer(lang="ru")
+    return tuple((parse.tag, parse.score) for parse in load_analyzer().parse(lower))
