@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotResolv
 from mnemon_consumers.retrieve.verbs.context import ContextVerb
 from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
 from mnemon_consumers.retrieve.verbs.documents import DocumentVerb
-from mnemon_consumers.retrieve.verbs.erasure.user import EraseVerb
+from mnemon_consumers.retrieve.verbs.erasure.erase import EraseVerb
 from mnemon_consumers.retrieve.verbs.facts.fact_verbs import FactVerbs
 from mnemon_consumers.retrieve.verbs.facts.get import GetVerb
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
