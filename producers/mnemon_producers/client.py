@@ -163,9 +163,6 @@ class MemoryClient(MemoryTools):
         """Return the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
 
         For a rejected event, `rejected` has the reason.
-
-        Raises:
-            AskFailed: the request got no result.
         """
         request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
@@ -309,9 +306,6 @@ class MemoryClient(MemoryTools):
 
         With `before`, a log position, return the last messages before it: give the `seq` of the first message
         of the former reply, and its `conversation`, until a reply has no messages.
-
-        Raises:
-            AskFailed: the request got no result.
         """
         request = HistoryV1.create_strict(
             limit=limit, conversation=conversation, before=before, min_seq=min_seq, as_of=as_of
@@ -329,9 +323,6 @@ class MemoryClient(MemoryTools):
             The current `conversation`; the numbers of `conversations` and `messages`; the times of the oldest
             and the newest message; the last position of the log as `log_seq`; and in `rejected` the latest
             rejected events of the user, at most ten.
-
-        Raises:
-            AskFailed: the request got no result.
         """
         request = StatusV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
@@ -359,7 +350,6 @@ class MemoryClient(MemoryTools):
 
         Raises:
             InvalidBody: no verb has this name, or a field is unknown, missing or wrong.
-            AskFailed: the request got no result.
         """
         contract = VERBS.get(verb)
         if contract is None:

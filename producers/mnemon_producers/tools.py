@@ -60,11 +60,7 @@ class MemoryTools(FactTools):
         )
 
     async def profile(self, user: str, *, min_seq: int | None = None) -> ProfileReplyV1:
-        """Return the user's data, field by field.
-
-        Raises:
-            AskFailed: the request got no result.
-        """
+        """Return the user's data, field by field."""
         request = ProfileV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
