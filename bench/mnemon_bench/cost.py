@@ -85,7 +85,7 @@ def _set_model(deployment: Deployment, server: ProviderServer) -> Deployment:
         update={
             "model_url": server.openai_url,
             "model_api_key": SecretStr("bench"),
-            "extract_tick_seconds": 1,
+            "extract_seconds": 1,
         }
     )
 
