@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from urllib.parse import unquote
 from uuid import uuid4
 
 import psutil
@@ -98,6 +99,32 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
             await server.start()
     finally:
         lingering.kill()
+
+
+async def test_postgresql_that_is_killed_at_its_start_fails_as_usual(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its socket is in a temporary folder, and stays there."""
+    folder = data / "путь"
+    folder.mkdir()
+    server = Postgres(folder, None)
+    await server.prepare()
+    sockets = unquote(server.url.partition("host=")[2].partition("&")[0])
+    assert not sockets.startswith(str(folder))
+    is_ready = server.is_responding
+
+    def kill_ready_server(pid: int) -> bool:
+        if is_ready(pid):
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(pid).kill()
+        return False
+
+    monkeypatch.setattr(server, "is_responding", kill_ready_server)
+    try:
+        with pytest.raises(ServerFailed, match="does not start"):
+            await server.start()
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
