@@ -86,7 +86,7 @@ async def _load_log_times(connection: Client) -> tuple[float, float]:
     reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
     said = json.loads(reply.data)
     if "error" in said:
-        APIError.from_error(said["error"])
+        raise APIError.from_error(said["error"])
     return _parse_seconds(said["ts"]), _parse_seconds(said["state"]["last_ts"])
 
 
