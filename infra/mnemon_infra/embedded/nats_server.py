@@ -24,6 +24,12 @@ from mnemon_infra.process.data_folder import replace_file
 MAX_PAYLOAD = 8 * 1024 * 1024
 """Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused body."""
 
+RESTORED_PAYLOAD = 32 * 1024 * 1024
+"""Largest message in bytes during a restore: JetStream stores none that is larger.
+
+A restored event has one more header than the event had, and its log may be of a server with a higher limit.
+"""
+
 _ANY_PORT = -1
 
 _RELOAD_TIMEOUT = 10.0
@@ -61,11 +67,14 @@ class NatsServer(ServerProcess):
     name = "nats-server"
     ending: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 
-    def __init__(self, data: Path, port: int | None, key: str | None = None) -> None:
+    def __init__(
+        self, data: Path, port: int | None, key: str | None = None, max_payload: int = MAX_PAYLOAD
+    ) -> None:
         super().__init__(data)
         self._program, self.title = _find_program()
         self._home = data / "nats"
         self._key = key
+        self._max_payload = max_payload
         self._logins = FolderLogins(data)
         # Decided once, not at each restart: clients that are connected by then have no login.
         self._guarded = self._logins.exist
@@ -107,7 +116,7 @@ class NatsServer(ServerProcess):
             stale.unlink()
         configuration = _CONFIGURATION.format(
             port=self._port,
-            max_payload=MAX_PAYLOAD,
+            max_payload=self._max_payload,
             run=quote_text(str(self._run)),
             store=quote_text(str(self._home)),
             encryption=_ENCRYPTION if self._key else "",

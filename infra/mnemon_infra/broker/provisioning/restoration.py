@@ -5,6 +5,7 @@ A mark in the stream keeps processes from starting on the log until all events a
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -17,7 +18,7 @@ from nats.js.errors import APIError, NotFoundError
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG, SETTINGS
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
-from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
+from mnemon_infra.broker.streams.log_writer import BATCH, DUPLICATE_ID, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
     FILLER_SUBJECT,
     LEFT_OUT,
@@ -39,6 +40,9 @@ PAUSE: Final = 0.5
 """Seconds between two attempts."""
 
 SETTINGS_STREAM: Final = f"KV_{SETTINGS}"
+
+_BATCH_HEADROOM: Final = 160
+"""Maximum bytes of the headers of a batch: `Nats-Batch-Id`, `Nats-Batch-Sequence`, `Nats-Batch-Commit`."""
 
 _DUPLICATE_WINDOW: Final = 0.1
 """Duplicate window of the log in seconds during a restore; the server takes no less.
@@ -65,9 +69,10 @@ class MessageTooLarge(Exception):
     """An event of the backup is larger than the NATS server accepts (`max_payload`)."""
 
     def __init__(self, position: int, size: int, most: int) -> None:
+        needed = max(8, math.ceil(size / 2**20))
         super().__init__(
             f"the event at position {position:,} has {size:,} bytes, and the NATS server accepts at most "
-            f"{most:,}: set max_payload: 8MB in its configuration"
+            f"{most:,}: set max_payload: {needed}MB in its configuration"
         )
 
 
@@ -232,24 +237,30 @@ class ExactWriter:
     async def write(self, message: ExactMessage) -> None:
         """Add a message for the next position to the batch.
 
-        A batch that is full, or has a message with the same event id, is stored first.
+        A batch that is full, or has a message with the same event id, is stored first. A message that is too
+        large for a batch is stored alone.
 
         Raises:
             ForeignEvent: another client wrote to the log.
             MessageTooLarge: the server does not take the message.
             nats.errors.Error: the server does not answer, or refuses the batch.
         """
+        most = self._connection.max_payload
+        position = self.last + len(self._batch) + 1
+        size = len(message.body) + len(message.encode_headers(_build_position_header(position - 1)))
+        if size > most:
+            raise MessageTooLarge(position, size, most)
+        is_alone = size + _BATCH_HEADROOM > most
         event_id = message.headers.get(MESSAGE_ID, "")
-        size = len(message.body) + sum(len(name) + len(value) + 4 for name, value in message.headers.items())
-        if size > self._connection.max_payload:
-            raise MessageTooLarge(self.last + len(self._batch) + 1, size, self._connection.max_payload)
         is_full = len(self._batch) >= BATCH or self._bytes + size > BATCH_BYTES
-        if self._batch and (is_full or event_id in self._ids):
+        if self._batch and (is_alone or is_full or event_id in self._ids):
             await self.flush()
         self._batch.append(message)
         self._bytes += size
         if event_id:
             self._ids.add(event_id)
+        if is_alone:
+            await self.flush()
 
     async def flush(self) -> None:
         """Store the messages of the batch.
@@ -287,7 +298,8 @@ class ExactWriter:
 async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: int | None = None) -> int:
     """Store an atomic batch of at most `BATCH` messages; return the position of its last message.
 
-    `last` is the last position that the log must have; None for any.
+    `last` is the last position that the log must have; None for any. A single message is stored without the
+    headers of a batch, so it may be as large as the server accepts.
 
     Raises:
         nats.js.errors.APIError: the server refuses the batch.
@@ -307,7 +319,9 @@ async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: i
         raise nats.errors.NoRespondersError
     answer = json.loads(message.data)
     if "error" in answer:
-        APIError.from_error(answer["error"])
+        raise APIError.from_error(answer["error"])
+    if answer.get("duplicate"):  # a single message: a batch with a known id is refused
+        raise APIError(code=400, err_code=DUPLICATE_ID, description="the log knows the id of the message")
     return int(answer["seq"])
 
 
@@ -319,13 +333,16 @@ def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -
     batch_id = uuid4().hex
     parts = []
     for place, message in enumerate(batch, 1):
-        others = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(place)}
+        others = {}
         if place == 1 and last is not None:
-            others["Nats-Expected-Last-Sequence"] = str(last)
+            others = _build_position_header(last)
+        if len(batch) > 1:
+            others |= {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(place)}
         reply = b""
         if place == len(batch):
-            others["Nats-Batch-Commit"] = "1"
             reply = f"{inbox} ".encode()
+            if len(batch) > 1:
+                others["Nats-Batch-Commit"] = "1"
         headers = message.encode_headers(others)
         size = len(headers) + len(message.body)
         parts.append(
@@ -333,6 +350,10 @@ def _encode_batch(batch: Sequence[ExactMessage], last: int | None, inbox: str) -
             % (message.subject.encode(), reply, len(headers), size, headers, message.body)
         )
     return b"".join(parts)
+
+
+def _build_position_header(last: int) -> dict[str, str]:
+    return {"Nats-Expected-Last-Sequence": str(last)}
 
 
 def _find_log_config() -> StreamConfig:

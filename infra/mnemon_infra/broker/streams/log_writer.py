@@ -37,7 +37,7 @@ TIMEOUT: Final = 5.0
 BATCH = 1000
 """Maximum number of events that the server takes in one atomic batch."""
 
-_DUPLICATE_ID: Final = 10201
+DUPLICATE_ID: Final = 10201
 """Error code of the server for a batch with an id that it knows."""
 
 
@@ -216,7 +216,7 @@ async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set
 
 def is_duplicate(error: Exception) -> bool:
     """Return whether the server refused a batch because it knows the id of one of its messages."""
-    return isinstance(error, APIError) and error.err_code == _DUPLICATE_ID
+    return isinstance(error, APIError) and error.err_code == DUPLICATE_ID
 
 
 async def _append_one_by_one(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:

@@ -19,7 +19,6 @@ from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutco
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import ACK_WAIT
-from mnemon_infra.embedded import nats_server
 from mnemon_infra.embedded.nats_server import NatsServer
 
 SUBJECT = "chat.acme.u1.-.message.v1"
@@ -53,10 +52,9 @@ class PersistWorker:
 
 
 @pytest_asyncio.fixture
-async def nats_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
     """A server that takes no more than 1 MiB: the largest message is sent in no time."""
-    monkeypatch.setattr(nats_server, "MAX_PAYLOAD", 1024 * 1024)
-    server = NatsServer(tmp_path, None)
+    server = NatsServer(tmp_path, None, max_payload=1024 * 1024)
     await server.start()
     yield server.url
     await server.stop()

@@ -1,5 +1,7 @@
 """A backup and its restore, on real servers."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -22,13 +24,20 @@ from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.presence import require_streams
-from mnemon_infra.broker.provisioning.restoration import ForeignEvent, LogNotEmpty
+from mnemon_infra.broker.provisioning.restoration import (
+    BATCH_BYTES,
+    ExactMessage,
+    ForeignEvent,
+    LogNotEmpty,
+    MessageTooLarge,
+)
 from mnemon_infra.broker.provisioning.topology import list_drift, provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
 from mnemon_infra.broker.streams.stream_reader import find_position
-from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.delivery import STORED_AT
+from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORED_PAYLOAD, NatsServer
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 from mnemon_infra.settings.history import read_history, read_settings_at
 from mnemon_infra.settings.store import change_settings
@@ -58,9 +67,9 @@ async def other(tmp_path: Path) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def empty_server(data: Path) -> AsyncIterator[Client]:
-    data.mkdir()
-    server = NatsServer(data, None)
+async def empty_server(data: Path, max_payload: int = MAX_PAYLOAD) -> AsyncIterator[Client]:
+    data.mkdir(exist_ok=True)
+    server = NatsServer(data, None, max_payload=max_payload)
     await server.start()
     connection = await connect(server.url, name="other")
     try:
@@ -93,6 +102,22 @@ def segments(folder: Path) -> dict[str, bytes]:
 
 async def fill(stock: Stock, count: int, place: str = "acme.u1.-") -> list[int]:
     return [await stock.say(f"message {number}", place) for number in range(count)]
+
+
+async def publish_at_limit(stock: Stock, size: int) -> int:
+    """Publish an event that has `size` bytes with the headers of a restore; return its position."""
+    position = await read_log_end(stock.connection.jetstream()) + 1
+    restored = {"Nats-Msg-Id": "ж", STORED_AT: f"{position}:{time.time_ns()}"}
+    written = ExactMessage("", restored, b"").encode_headers(
+        {"Nats-Expected-Last-Sequence": str(position - 1)}
+    )
+    return await stock.publish("chat.acme.u1.-.message.v1", b"x" * (size - len(written)), Nats_Msg_Id="ж")
+
+
+async def shorten_duplicate_window(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    config = (await stream_context.stream_info(LOG)).config
+    await stream_context.update_stream(config.evolve(duplicate_window=0.1))
 
 
 async def remove(connection: Client, *positions: int) -> None:
@@ -130,6 +155,49 @@ async def test_positions_times_and_headers_survive_gaps(stock: Stock, folder: Pa
     assert FILLER_SUBJECT not in (info.config.subjects or [])
     assert [each for each in await list_drift(other, 1) if each.action != "unchanged"] == []
     assert await Stock(other).say("next") == 28
+
+
+async def test_an_event_as_large_as_the_server_accepts_is_restored(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    await fill(stock, 2)
+    await publish_at_limit(stock, other.max_payload)
+    await fill(stock, 2)
+    await back_up(stock.connection, folder)
+    await restore(other, folder)
+    assert await records_of(other) == await records_of(stock.connection)
+
+
+async def test_a_larger_event_is_refused_with_the_setting_of_the_server(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    position = await publish_at_limit(stock, other.max_payload + 1)
+    await back_up(stock.connection, folder)
+    with pytest.raises(MessageTooLarge, match=f"position {position:,} has .*: set max_payload: 9MB in"):
+        await restore(other, folder)
+
+
+async def test_a_folder_takes_each_event_that_its_log_had(stock: Stock, folder: Path, tmp_path: Path) -> None:
+    room = stock.connection.max_payload - len(b"NATS/1.0\r\nNats-Msg-Id: x\r\n\r\n")
+    await stock.publish("chat.acme.u1.-.message.v1", b"x" * room, Nats_Msg_Id="x")
+    await back_up(stock.connection, folder)
+    data = tmp_path / "other"
+    async with empty_server(data, RESTORED_PAYLOAD) as connection:
+        await restore(connection, folder)
+    async with empty_server(data) as connection:
+        assert await records_of(connection) == await records_of(stock.connection)
+
+
+async def test_events_of_one_id_are_all_restored(stock: Stock, folder: Path, other: Client) -> None:
+    large = BATCH_BYTES * 2 // 3
+    await shorten_duplicate_window(stock.connection)
+    for number in range(3):
+        await stock.publish("chat.acme.u1.-.message.v1", b"%d" % number * large, Nats_Msg_Id="x")
+        await asyncio.sleep(0.2)
+    await back_up(stock.connection, folder)
+    await restore(other, folder)
+    assert await records_of(other) == await records_of(stock.connection)
+    assert len(await records_of(other)) == 3
 
 
 async def test_restored_events_keep_their_times_for_every_reader(
