@@ -1,1 +1,5 @@
-"""NATS: connections, streams and consumers, the outcomes of deliveries, and the answering of requests."""
+"""NATS: connections, streams and consumers, the outcomes of deliveries, and the answering of requests.
+
+Functions that take a connection or a `JetStreamContext` raise `nats.errors.Error` if the server does not
+answer. Their docstrings name the error only where it means more.
+"""

@@ -236,11 +236,7 @@ class Broker:
 
 
 async def confirm_subscriptions(connection: Client) -> None:
-    """Wait until the server has read all subscriptions; until then it answers callers "no responders".
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Wait until the server has read all subscriptions. Until then, callers get "no responders"."""
     # nats-py's ping overtakes pending messages: only the second ping comes after them.
     await connection.flush()
     await connection.flush()

@@ -87,11 +87,7 @@ def get_applied_position(info: ConsumerInfo) -> int:
 
 
 async def compute_oldest_age(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
-    """Return the age in seconds of the oldest message that a consumer has not handled; 0 if there is none.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the age in seconds of the oldest message that a consumer has not handled; 0 if there is none."""
     if not (info.num_pending or info.num_ack_pending):
         return 0.0
     config = info.config or ConsumerConfig()

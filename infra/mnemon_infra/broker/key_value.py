@@ -16,9 +16,6 @@ async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.En
 
     nats-py sets its end mark too early if the server has sent all entries and the last entry has not arrived
     yet. So this function ignores the marks, and reads the number of remaining entries from each entry.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     assert watcher._sub is not None
     consumer = await watcher._sub.consumer_info()

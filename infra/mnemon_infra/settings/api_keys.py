@@ -120,20 +120,12 @@ class ApiKeys:
         self._unknown_lookups = 0
 
     async def add(self, key: ApiKey) -> None:
-        """Store a new key, so that the gateway accepts it.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Store a new key, so that the gateway accepts it."""
         await self._bucket.create(key.id, key.encode_body())
         self._absent.pop(key.id, None)
 
     async def revoke(self, key_id: str) -> bool:
-        """Remove a key. Return False if there is no such key.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Remove a key. Return False if there is no such key."""
         try:
             await self._bucket.get(key_id)
         except (KeyNotFoundError, InvalidKeyError):
@@ -143,11 +135,7 @@ class ApiKeys:
         return True
 
     async def list_keys(self) -> list[ApiKey]:
-        """Return all readable keys, oldest first.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Return all readable keys, oldest first."""
         watcher = await self._bucket.watchall()
         try:
             entries = await read_present_entries(watcher)

@@ -48,12 +48,7 @@ class SettingsEntry(NamedTuple):
 
 
 async def open_bucket(connection: Client) -> KeyValue:
-    """Open the bucket of settings.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-    """
+    """Open the bucket of settings."""
     try:
         return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
     except BucketNotFoundError as error:
@@ -63,11 +58,7 @@ async def open_bucket(connection: Client) -> KeyValue:
 
 
 async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
-    """Return the general settings. If the newest entry is not valid, the newest valid entry applies.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the general settings. If the newest entry is not valid, the newest valid entry applies."""
     body, revision = await _read_newest(bucket, DEFAULT_KEY)
     try:
         return SettingsEntry(parse_default(body), revision, body)
@@ -80,11 +71,7 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object."""
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)
@@ -146,9 +133,6 @@ async def read_origin(connection: Client, revision: int) -> EntryOrigin:
     """Return the origin of the entry with a revision, from the headers of the entry.
 
     Both fields are None if the entry is no longer kept.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     try:
         message = await connection.jetstream(timeout=TIMEOUT).get_msg(f"KV_{SETTINGS}", revision)
@@ -161,11 +145,7 @@ async def read_origin(connection: Client, revision: int) -> EntryOrigin:
 
 
 async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
-    """Return the entries of a key that the bucket keeps, oldest first, deletions included.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the entries of a key that the bucket keeps, oldest first, deletions included."""
     watcher = await bucket.watch(key, include_history=True)
     try:
         return await read_present_entries(watcher)

@@ -28,13 +28,7 @@ class EffectiveSettings(NamedTuple):
 
 
 async def read_effective_settings(connection: Client, tenant: str | None = None) -> EffectiveSettings:
-    """Return the settings in force, by full name: a tenant's, or the general ones if `tenant` is None.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
-    """
+    """Return the settings in force, by full name: a tenant's, or the general ones if `tenant` is None."""
     default, own = await read_documents(connection, tenant)
     everybody = flatten_document(resolve_settings(default).model_dump(mode="json"))
     sources: dict[str, Source] = dict.fromkeys(DEFAULTS, "default")

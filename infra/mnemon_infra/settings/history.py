@@ -58,13 +58,7 @@ class Revision:
 
 
 async def read_history(connection: Client, tenant: str | None = None) -> list[Revision]:
-    """Return the last 64 entries of the general settings, or of a tenant's own, oldest first.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
-    """
+    """Return the last 64 entries of the general settings, or of a tenant's own, oldest first."""
     key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     default = (await read_newest_default(bucket)).document
@@ -92,11 +86,6 @@ async def read_settings_at(connection: Client, tenant: str, moment: datetime) ->
     """Return the settings in force for a tenant at a former moment.
 
     Return None if they are no longer kept, or are not valid in this version.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
     documents = []

@@ -177,13 +177,7 @@ async def read_residence(connection: Client, tenant: str) -> StoredResidence:
 
 
 async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
-    """Return whether the history of the tenant's residence has a move with this id.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
-    """
+    """Return whether the history of the tenant's residence has a move with this id."""
     for entry in await read_entries(await open_bucket(connection), build_residence_key(tenant)):
         with suppress(ValueError):  # an invalid entry is no move that this version can continue
             residence = parse_residence(entry.value)
@@ -210,10 +204,6 @@ async def list_residences(connection: Client) -> dict[str, Residence]:
     """Return the residences of all tenants that have one, because they move or have moved.
 
     If the newest entry of a tenant is not valid, the newest valid entry applies.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
     """
     bucket = await open_bucket(connection)
     residences: dict[str, Residence] = {}

@@ -133,12 +133,7 @@ class LiveSettings:
 
     @asynccontextmanager
     async def watch_bucket(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket until the end of the block. The first values are loaded before the block begins.
-
-        Raises:
-            SettingsNotProvisioned: the bucket is absent.
-            nats.errors.Error: the server does not answer.
-        """
+        """Follow the bucket until the end of the block. The first values are loaded before it begins."""
         bucket = await open_bucket(connection)
         with watch_reconnects(connection) as reconnected:
             watch = await self._load_entries(connection, bucket)
@@ -303,11 +298,6 @@ async def read_settings(connection: Client, tenant: str | None = None) -> Settin
     """Return the settings in force, in general or for a tenant.
 
     A tenant whose own settings are invalid has the general settings.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
     try:
@@ -317,13 +307,7 @@ async def read_settings(connection: Client, tenant: str | None = None) -> Settin
 
 
 async def read_documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
-    """Return the general settings, and a tenant's own; the two together need not be valid.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-        nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
-    """
+    """Return the general settings, and a tenant's own; the two together need not be valid."""
     key = build_settings_key(tenant)
     bucket = await open_bucket(connection)
     default = await read_newest_default(bucket)

@@ -67,21 +67,13 @@ async def open_collections(
 
 
 async def has_collections(client: AsyncQdrantClient, schema: str) -> bool:
-    """Return whether a schema has collections.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Return whether a schema has collections."""
     with translate_errors():
         return bool(await _read_names(client, schema))
 
 
 async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
-    """Make the collections of the schema `to` the live ones, and the live ones the former ones, in one step.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Make the collections of the schema `to` the live ones, and those the former ones, in one step."""
     with translate_errors():
         named = await _read_aliases(client)
         at_live, at_other = await _read_names(client, live), await _read_names(client, to)
@@ -99,11 +91,7 @@ async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former
 
 
 async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) -> None:
-    """Give the collections of `schema` to the schema `to`, which has no collections.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Give the collections of `schema` to the schema `to`, which has no collections."""
     with translate_errors():
         changes: list[CreateAliasOperation | DeleteAliasOperation] = []
         for collection, name in (await _read_names(client, schema)).items():
@@ -116,11 +104,7 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
 
 
 async def read_model(client: AsyncQdrantClient, schema: str) -> EmbeddingMetadata | None:
-    """Return the model that made the vectors of a schema; None if there are none, or no readable record.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Return the model that made the vectors of a schema; None if there are none, or no readable record."""
     with translate_errors():
         for name in (await _read_names(client, schema)).values():
             metadata = (await client.get_collection(name)).config.metadata
@@ -129,22 +113,14 @@ async def read_model(client: AsyncQdrantClient, schema: str) -> EmbeddingMetadat
 
 
 async def drop_collections(client: AsyncQdrantClient, schema: str) -> None:
-    """Remove the collections of a schema.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Remove the collections of a schema."""
     with translate_errors():
         for name in (await _read_names(client, schema)).values():
             await client.delete_collection(name)
 
 
 async def drop_all_generations(client: AsyncQdrantClient, schema: str) -> None:
-    """Remove all collections whose names begin with the name of a temporary schema and `_`.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Remove all collections whose names begin with the name of a temporary schema and `_`."""
     with translate_errors():
         for each in (await client.get_collections()).collections:
             if each.name.startswith(f"{schema}_"):

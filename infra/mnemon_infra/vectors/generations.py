@@ -56,11 +56,7 @@ async def open_vectors_as_of(
 
 
 async def has_vectors(deployment: Deployment) -> bool:
-    """Return whether a deployment, or a generation of it, has vectors.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Return whether a deployment, or a generation of it, has vectors."""
     if deployment.qdrant_url:
         from mnemon_infra.vectors import collections
         from mnemon_infra.vectors.server import open_client
@@ -75,9 +71,6 @@ async def drop_generation(deployment: Deployment) -> None:
     """Remove the vectors of a generation that is not live.
 
     With the embedded engine, a process that has their folder open can still read them.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
         from mnemon_infra.vectors.collections import drop_collections
@@ -93,9 +86,6 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
     """Rename the vectors of `deployment`, a generation that is not live, to the name in `to`.
 
     The new name must be free.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
         from mnemon_infra.vectors.collections import rename_collections
@@ -158,11 +148,7 @@ def settle_folder_swap(deployment: Deployment) -> None:
 
 
 async def read_model_record(deployment: Deployment) -> EmbeddingMetadata | None:
-    """Return the model that made the existing vectors; None if there are none, or no readable record.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Return the model that made the existing vectors; None if there are none, or no readable record."""
     if deployment.qdrant_url:
         from mnemon_infra.vectors.collections import read_model
         from mnemon_infra.vectors.server import open_client

@@ -254,11 +254,7 @@ async def open_client(deployment: Deployment) -> AsyncIterator[AsyncQdrantClient
 
 
 async def read_version(deployment: Deployment) -> str:
-    """Return the version of the deployment's server.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
+    """Return the version of the deployment's server."""
     async with open_client(deployment) as client:
         with translate_errors():
             return (await client.info()).version

@@ -94,9 +94,6 @@ async def is_paused_by_dead_letters(connection: Client, consumer: str, until: da
 
     The server keeps no reason for a pause, but `DeadLimit` pauses a consumer soon after its newest letter. So
     the result is True if the pause, of `PAUSE` seconds, began within `WINDOW` seconds of that letter.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     try:
         newest = await connection.jetstream().get_last_msg(DEAD, build_dead_letter_filter(consumer))

@@ -60,9 +60,6 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
 
     Returns:
         None if the log has no event at this position, or an event with another subject.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     # Find the event by its position alone: no request can name the subjects of some dead letters.
     message = await find_message(connection, LOG, letter.sequence)

@@ -50,11 +50,7 @@ AT_ONCE: Final = 50
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
-    """Return the erasures of a user and of their conversations, from the events `user.erased` in the log.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the erasures of a user and of their conversations, from the events `user.erased` in the log."""
     pattern = build_thing_filter(*owner, "user")
     if not await read_last_position(connection, pattern):  # the usual case
         return Erasures()
@@ -156,11 +152,7 @@ async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Del
 
 
 async def count_remaining_messages(connection: Client, erased: ErasureScope) -> dict[str, int]:
-    """Count the messages in the scope of an erasure that are left, by store.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Count the messages in the scope of an erasure that are left, by store."""
     counts = {LOG: 0, DEAD: 0}
     async with aclosing(_find_messages(connection, erased)) as taken:
         async for stream, _ in taken:
@@ -170,11 +162,7 @@ async def count_remaining_messages(connection: Client, erased: ErasureScope) -> 
 
 
 async def count_matches(connection: Client, owner: Owner, words: str) -> dict[str, int]:
-    """Count the events and dead letters of a user that contain the text `words`, regardless of letter case.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Count the events and dead letters of a user that contain the text `words`, in any letter case."""
     counts = {LOG: 0, DEAD: 0}
     texts = [each.lower() for each in (words, *escape_as_json(words))]
     usual = build_user_filters(*owner)

@@ -183,9 +183,6 @@ async def compare_log(
 
     Returns:
         The state, or None if the log does not exist; and the sentence, or None if no event is lost.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     now = await _read_log_state(stream_context, former)
     if now is None or former is None:

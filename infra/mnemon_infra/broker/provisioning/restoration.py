@@ -155,11 +155,7 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
 
 
 async def is_restored(connection: Client, mark: str) -> bool:
-    """Return whether a restore with this mark has ended.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return whether a restore with this mark has ended."""
     try:
         info = await connection.jetstream().stream_info(LOG)
     except NotFoundError:
@@ -168,11 +164,7 @@ async def is_restored(connection: Client, mark: str) -> bool:
 
 
 async def remove_fillers(connection: Client) -> None:
-    """Remove the fillers from the log. Their positions stay without an event.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Remove the fillers from the log. Their positions stay without an event."""
     await connection.jetstream(timeout=TIMEOUT).purge_stream(LOG, subject=FILLER_SUBJECT)
 
 
@@ -183,9 +175,6 @@ async def release_log(connection: Client, mark: str, left_out: int) -> None:
         connection: connection of an operator.
         mark: identifies the backup, as in `open_restored_log`.
         left_out: number of events of the backup that the log lacks, because they were erased later.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream(timeout=TIMEOUT)
     info = await stream_context.stream_info(LOG)
@@ -213,9 +202,6 @@ async def write_entries(
 
     Entries that an interrupted call has written are left out. `replicas` is the number of servers that keep a
     copy of each bucket.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     await provision_buckets(connection, replicas)
     stream_context = connection.jetstream(timeout=TIMEOUT)

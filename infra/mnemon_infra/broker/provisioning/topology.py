@@ -149,9 +149,6 @@ async def list_drift(connection: Client, replicas: int | None = None) -> list[Pr
     """Return the change that `provision` would make to each stream, consumer and bucket, without making it.
 
     `replicas` is as for `provision`.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     return await _reconcile_topology(connection, replicas, change=False)
 

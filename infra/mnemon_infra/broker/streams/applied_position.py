@@ -21,30 +21,19 @@ async def read_applied_position(stream_context: JetStreamContext, consumer: str 
 
     The position is the `ack_floor` of the consumer, for all its processes. Some events beyond the position
     may be handled already. An absent consumer has position 0.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     info = await _read_info(stream_context, consumer)
     return info.ack_floor.stream_seq if info and info.ack_floor else 0
 
 
 async def read_delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
-    """Return the last log position that was ever delivered to a consumer; 0 for an absent consumer.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the last log position that was ever delivered to a consumer; 0 for an absent consumer."""
     info = await _read_info(stream_context, consumer)
     return info.delivered.stream_seq if info and info.delivered else 0
 
 
 async def read_log_end(stream_context: JetStreamContext) -> int:
-    """Return the log's last position; 0 when the log is empty or absent.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the log's last position; 0 when the log is empty or absent."""
     try:
         return (await stream_context.stream_info(LOG)).state.last_seq
     except NotFoundError:
@@ -57,9 +46,6 @@ async def find_first_event_from(
     """Return position and original time of storage of the first event at a log position or beyond.
 
     Return None if the log has no such event.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     try:
         found = await stream_context.get_msg(LOG, position, ">", next=True)
@@ -100,11 +86,7 @@ class AppliedPosition:
         self._change.set()
 
     async def refresh(self, stream_context: JetStreamContext) -> int:
-        """Ask the server for the position and return it. Concurrent callers share one request.
-
-        Raises:
-            nats.errors.Error: the server does not answer.
-        """
+        """Ask the server for the position and return it. Concurrent callers share one request."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._update(stream_context))
             self._asking.add_done_callback(suppress_task_error)

@@ -35,11 +35,7 @@ _UNAVAILABLE = "503"
 
 
 async def read_user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
-    """Return the first events of a user beyond the log position `after`, at most `TAIL_LIMIT`, in log order.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the first events of a user beyond the position `after`, at most `TAIL_LIMIT`, in log order."""
     tails = await asyncio.gather(
         *(_read_first(connection, pattern, after) for pattern in build_user_filters(tenant, user))
     )
@@ -57,11 +53,7 @@ async def _read_first(connection: Client, pattern: str, after: int) -> list[Deli
 
 
 async def read_last_position(connection: Client, pattern: str) -> int:
-    """Return the log position of the last event of a subject pattern; 0 if there is none.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the log position of the last event of a subject pattern; 0 if there is none."""
     try:
         return (await connection.jetstream().get_last_msg(LOG, pattern)).seq or 0
     except NotFoundError:
@@ -75,9 +67,6 @@ async def read_event_pages(
 
     The pages have every event that the log has acknowledged. In a cluster any server with a copy answers, and
     its copy may be behind; so the function asks the leader of the log for later events at the end.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     more = True
     while more:

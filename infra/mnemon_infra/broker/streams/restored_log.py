@@ -76,11 +76,7 @@ def describe_replay(log: StreamInfo, persist: ConsumerInfo) -> str | None:
 
 
 async def is_restore_unfinished(stream_context: JetStreamContext) -> bool:
-    """Return whether a restore into the log was interrupted, or is running.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return whether a restore into the log was interrupted, or is running."""
     try:
         require_finished_restore(await stream_context.stream_info(LOG))
     except NotFoundError:

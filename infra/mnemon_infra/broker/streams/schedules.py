@@ -15,9 +15,6 @@ async def schedule_every(connection: Client, subject: str, seconds: float, targe
     """Schedule an empty message to `target` every `seconds` seconds.
 
     A later schedule with the same `subject` replaces this one.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     headers = {SCHEDULE: f"@every {seconds:g}s", TARGET: target}
     await connection.jetstream().publish(subject, b"", stream=WORK, headers=headers)
@@ -27,9 +24,6 @@ async def schedule_once(connection: Client, subject: str, at: datetime, target: 
     """Schedule one empty message to `target` at the time `at`.
 
     A later schedule with the same `subject` replaces this one.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     headers = {SCHEDULE: f"@at {at.isoformat(timespec='milliseconds')}", TARGET: target}
     await connection.jetstream().publish(subject, b"", stream=WORK, headers=headers)

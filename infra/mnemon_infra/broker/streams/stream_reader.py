@@ -157,9 +157,6 @@ async def find_moved_position(
         position: position of the log's last event before the moment, of any tenant.
         first: position of the first event that the move copied.
         last: position of the last event that the move copied.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     pattern = build_owner_filter(tenant)
     low, high = min(position, first - 1), last
