@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -15,6 +15,7 @@ from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.vectors.engines import reset_vectors
 
 PAUSE_END = "2099-01-01T00:00:00Z"
@@ -151,16 +152,9 @@ class MemoryPeak:
         self.resident_bytes = 0
         self._process = process
 
-    @asynccontextmanager
-    async def watch_memory(self) -> AsyncIterator[None]:
+    def watch_memory(self) -> AbstractAsyncContextManager[None]:
         """Sample the memory for the duration of the block."""
-        task = asyncio.create_task(self._sample_memory())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return run_task(self._sample_memory())
 
     async def _sample_memory(self) -> None:
         while True:

@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,6 +16,7 @@ import psycopg
 
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import find_lock_holder, try_locks
+from mnemon_infra.process.cancellation import run_task
 
 LEASE_SECONDS: Final = 30.0
 """Seconds after which the server ends the lease of a holder that does not renew it."""
@@ -85,14 +86,8 @@ async def hold_lease(database: Database, *name_parts: str) -> AsyncIterator[None
 async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
     fault: list[Exception] = []
     try:
-        async with asyncio.timeout(None) as limit:
-            renewing = asyncio.create_task(_renew_lease(connection, limit, fault))
-            try:
-                yield
-            finally:
-                renewing.cancel()
-                with suppress(asyncio.CancelledError):
-                    await renewing
+        async with asyncio.timeout(None) as limit, run_task(_renew_lease(connection, limit, fault)):
+            yield
     except TimeoutError as error:
         if not fault:
             raise

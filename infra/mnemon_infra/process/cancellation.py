@@ -1,11 +1,12 @@
-"""Cancellation: a repair of `asyncio.wait_for`, and a callback for abandoned tasks.
+"""Cancellation: a repair of `asyncio.wait_for`, tasks that end with a block, and errors of abandoned tasks.
 
 Python 3.11 loses cancellations: a task continues if it is cancelled just when its answer arrives.
 """
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 AwaitedValue = TypeVar("AwaitedValue")
@@ -31,6 +32,21 @@ def patch_wait_for() -> None:
     if sys.version_info < (3, 12):
         patched: Any = asyncio
         patched.wait_for = wait_for
+
+
+@asynccontextmanager
+async def run_task(work: Coroutine[Any, Any, None], name: str | None = None) -> AsyncIterator[None]:
+    """Run a coroutine as a task while the block runs, then cancel the task and wait for its end.
+
+    An error that has ended the task is raised at the end of the block.
+    """
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def suppress_task_error(task: "asyncio.Future[Any]") -> None:

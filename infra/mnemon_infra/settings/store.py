@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.connection import watch_reconnects
 from mnemon_infra.broker.key_value import read_present_entries, stop_watch
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.settings.bucket import (
     log_invalid_settings,
     open_bucket,
@@ -137,13 +138,8 @@ class LiveSettings:
         bucket = await open_bucket(connection)
         with watch_reconnects(connection) as reconnected:
             watch = await self._load_entries(connection, bucket)
-            following = asyncio.create_task(self._follow_bucket(connection, bucket, watch, reconnected))
-            try:
+            async with run_task(self._follow_bucket(connection, bucket, watch, reconnected)):
                 yield
-            finally:
-                following.cancel()
-                with suppress(asyncio.CancelledError):
-                    await following
 
     async def _follow_bucket(
         self, connection: Client, bucket: KeyValue, watch: "_Watch", reconnected: asyncio.Event

@@ -6,13 +6,14 @@ lost. A Qdrant server refuses requests about a deleted collection.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import nats.errors
 import structlog
 
 from mnemon_infra.broker.provisioning.topology import PROVISION_REFUSALS
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge.engine import reopen_folder
 from mnemon_infra.vectors.port import (
@@ -104,10 +105,5 @@ async def _recover_losses(
             except VectorsUnavailable:
                 continue  # writers and searches report it
 
-    checking = asyncio.create_task(check_vectors(), name="vectors recovery")
-    try:
+    async with run_task(check_vectors(), "vectors recovery"):
         yield
-    finally:
-        checking.cancel()
-        with suppress(asyncio.CancelledError):
-            await checking

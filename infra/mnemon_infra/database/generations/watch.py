@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
 from psycopg.sql import SQL, Literal
 
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.process.cancellation import run_task
 
 log = structlog.get_logger("database")
 
@@ -53,10 +54,5 @@ async def watch_row_swaps(database: Database, live: str, on_swap: Callable[[], N
                 log.warning("generation watch failed, retrying", error=str(error))
                 await asyncio.sleep(PAUSE)
 
-    watching = asyncio.create_task(watch(), name="generation watch")
-    try:
+    async with run_task(watch(), "generation watch"):
         yield
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching

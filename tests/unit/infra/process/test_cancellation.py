@@ -10,7 +10,7 @@ import pytest
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon_infra.database import engine
 from mnemon_infra.database.engine import DatabaseUnavailable
-from mnemon_infra.process.cancellation import patch_wait_for, wait_for
+from mnemon_infra.process.cancellation import patch_wait_for, run_task, wait_for
 
 
 @pytest.fixture
@@ -61,6 +61,30 @@ async def test_swallowed_cancellation_is_raised() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 60)
+
+
+async def test_task_ends_with_its_block() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("work")
+
+    async with run_task(work()):
+        await asyncio.sleep(0)
+        assert ended == []
+    assert ended == ["work"]
+
+
+async def test_failed_task_fails_its_block() -> None:
+    async def work() -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        async with run_task(work()):
+            await asyncio.sleep(0)
 
 
 async def test_late_failure_is_not_reported(
