@@ -18,8 +18,7 @@ from nats.js.errors import NotFoundError
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.durable_progress import DurableProgress
 from mnemon_infra.broker.provisioning.topology import PROVISION_REFUSALS, STREAMS, provision
-from mnemon_infra.broker.streams.log_format import require_known_log
-from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
+from mnemon_infra.broker.streams.restored_log import require_usable_log
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.fault import end_process
 
@@ -67,9 +66,7 @@ async def require_streams(connection: Client) -> None:
     missing = [name for name in names if await _load_last_position(stream_context, name) is None]
     if missing:
         raise StreamsMissing(missing)
-    await require_known_log(stream_context)
-    if await is_restore_unfinished(stream_context):
-        raise RestoreUnfinished
+    await require_usable_log(stream_context)
 
 
 class LogPosition(NamedTuple):

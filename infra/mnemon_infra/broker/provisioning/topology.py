@@ -20,8 +20,8 @@ from nats.js.api import (
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.streams import API_KEYS, DEAD, LOG, SETTINGS, WORK
-from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_log
-from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, is_restore_unfinished
+from mnemon_infra.broker.streams.log_format import LogTooNew
+from mnemon_infra.broker.streams.restored_log import RestoreUnfinished, require_usable_log
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
@@ -122,7 +122,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
         nats.errors.Error: the server does not answer.
     """
-    await _require_provisionable_log(connection)
+    await require_usable_log(connection.jetstream())
     try:
         return await _reconcile_topology(connection, replicas, change=True)
     except APIError as error:
@@ -163,17 +163,11 @@ async def reset_consumer(connection: Client, stream: str, name: str) -> int:
         nats.errors.Error: the server does not answer, or refuses the reset; the consumer may be deleted.
     """
     stream_context = connection.jetstream()
-    await _require_provisionable_log(connection)
+    await require_usable_log(stream_context)
     with suppress(NotFoundError):
         await stream_context.delete_consumer(stream, name)
     await provision(connection)
     return (await stream_context.consumer_info(stream, name)).num_pending or 0
-
-
-async def _require_provisionable_log(connection: Client) -> None:
-    await require_known_log(connection.jetstream())
-    if await is_restore_unfinished(connection.jetstream()):
-        raise RestoreUnfinished
 
 
 async def _reconcile_topology(

@@ -1,6 +1,7 @@
 """Applied position: how far the consumers have come in the log."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.delivery import STORED_AT, read_storage_time
+from mnemon_infra.delivery import read_storage_time
 from mnemon_infra.process.cancellation import suppress_task_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
@@ -41,21 +42,23 @@ async def read_log_end(stream_context: JetStreamContext) -> int:
 
 
 async def find_first_event_from(
-    stream_context: JetStreamContext, position: int
+    stream_context: JetStreamContext,
+    position: int,
+    pattern: str = ">",
+    read_time: Callable[[Mapping[str, str] | None, int, int], int] = read_storage_time,
 ) -> tuple[int, datetime] | None:
-    """Return position and original time of storage of the first event at a log position or beyond.
+    """Return position and time of the first event of a subject pattern at a log position or beyond.
 
-    Return None if the log has no such event.
+    The time is that of the original storage, or the one that `read_time` reads from the headers. Return None
+    if the log has no such event.
     """
     try:
-        found = await stream_context.get_msg(LOG, position, ">", next=True)
+        found = await stream_context.get_msg(LOG, position, pattern, next=True)
     except NotFoundError:
         return None
     assert found.seq is not None
     assert found.time is not None
-    if STORED_AT not in (found.headers or {}):
-        return found.seq, found.time
-    nanoseconds = read_storage_time(found.headers, found.seq, int(found.time.timestamp() * 1e9))
+    nanoseconds = read_time(found.headers, found.seq, int(found.time.timestamp() * 1e9))
     return found.seq, datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 

@@ -7,9 +7,7 @@ the log with a higher format.
 
 from typing import Final
 
-from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
-from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
 
@@ -40,16 +38,3 @@ def require_known_format(info: StreamInfo) -> None:
     found = (info.config.metadata or {}).get(FORMAT, "1")
     if not found.isascii() or not found.isdigit() or int(found) > KNOWN_FORMAT:
         raise LogTooNew(found)
-
-
-async def require_known_log(stream_context: JetStreamContext) -> None:
-    """Check that this version reads the format of the log, if there is a log.
-
-    Raises:
-        LogTooNew: a newer version has marked the log.
-        nats.errors.Error: the server does not answer.
-    """
-    try:
-        require_known_format(await stream_context.stream_info(LOG))
-    except NotFoundError:
-        return

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo, StreamInfo
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.streams.log_format import require_known_format
 
 UNFINISHED: Final = "mnemon-restore"
 """Key in the metadata of `LOG` while a restore writes it; the value identifies the backup."""
@@ -75,21 +75,18 @@ def describe_replay(log: StreamInfo, persist: ConsumerInfo) -> str | None:
     )
 
 
-async def is_restore_unfinished(stream_context: JetStreamContext) -> bool:
-    """Return whether a restore into the log was interrupted, or is running."""
-    try:
-        require_finished_restore(await stream_context.stream_info(LOG))
-    except NotFoundError:
-        return False
-    except RestoreUnfinished:
-        return True
-    return False
+async def require_usable_log(stream_context: JetStreamContext) -> None:
+    """Check that this version reads the format of the log, and that no restore is unfinished.
 
-
-async def read_restored_position(connection: Client) -> int:
-    """Return the last position that a restore wrote; 0 for a log without a finished restore.
+    An absent log passes.
 
     Raises:
-        nats.errors.Error: the server does not answer, or the log is absent.
+        LogTooNew: a newer version has marked the log.
+        RestoreUnfinished: a restore into the log has not ended.
     """
-    return parse_restored_position(await connection.jetstream().stream_info(LOG))
+    try:
+        info = await stream_context.stream_info(LOG)
+    except NotFoundError:
+        return
+    require_known_format(info)
+    require_finished_restore(info)

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from typing import Any, Final, Self
 
 import nats.errors
@@ -16,7 +17,7 @@ from nats.js.errors import NotFoundError
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_owner_filter
 from mnemon_infra.broker.streams.applied_position import find_first_event_from
-from mnemon_infra.broker.streams.restored_log import read_restored_position
+from mnemon_infra.broker.streams.restored_log import parse_restored_position
 from mnemon_infra.delivery import Delivery, read_original_time
 
 StreamMessage = tuple[Msg, Delivery]
@@ -121,24 +122,11 @@ async def find_position(connection: Client, moment: datetime) -> int:
     )
     await connection.jetstream().delete_consumer(LOG, place.name)
     position = place.delivered.stream_seq if place.delivered else 0
-    restored = await read_restored_position(connection)
+    restored = parse_restored_position(await connection.jetstream().stream_info(LOG))
     # The server knows the times of storage since the restore only.
-    return position if position > restored else await _find_restored_position(connection, moment, restored)
-
-
-async def _find_restored_position(connection: Client, moment: datetime, restored: int) -> int:
-    """Return the position of the last event before a moment among the restored events, by bisection."""
-    low, high = 0, restored
-    while low < high:
-        middle = (low + high + 1) // 2
-        found = await find_first_event_from(connection.jetstream(), middle)
-        if found is None or found[0] > high:
-            high = middle - 1  # there is no event from the middle up to `high`
-        elif found[1] < moment:
-            low = found[0]
-        else:
-            high = middle - 1
-    return low
+    if position > restored:
+        return position
+    return await _bisect_log(partial(find_first_event_from, connection.jetstream()), moment, 0, restored)
 
 
 async def find_moved_position(
@@ -158,23 +146,29 @@ async def find_moved_position(
         first: position of the first event that the move copied.
         last: position of the last event that the move copied.
     """
-    pattern = build_owner_filter(tenant)
-    low, high = min(position, first - 1), last
+    find_event = partial(
+        find_first_event_from,
+        connection.jetstream(),
+        pattern=build_owner_filter(tenant),
+        read_time=read_original_time,
+    )
+    return await _bisect_log(find_event, moment, min(position, first - 1), last)
+
+
+async def _bisect_log(
+    find_event: Callable[[int], Awaitable[tuple[int, datetime] | None]], moment: datetime, low: int, high: int
+) -> int:
+    """Return the position of the last event before a moment, above `low` and up to `high`; else `low`.
+
+    `find_event` returns position and time of the first event at a position or beyond.
+    """
     while low < high:
         middle = (low + high + 1) // 2
-        try:
-            found = await connection.jetstream().get_msg(LOG, middle, pattern, next=True)
-        except NotFoundError:
-            high = middle - 1
-            continue
-        assert found.seq is not None
-        assert found.time is not None
-        stored = int(found.time.timestamp() * 1e9)
-        at = datetime.fromtimestamp(read_original_time(found.headers, found.seq, stored) / 1e9, UTC)
-        if found.seq > high or at >= moment:
-            high = middle - 1
+        found = await find_event(middle)
+        if found is not None and found[0] <= high and found[1] < moment:
+            low = found[0]
         else:
-            low = found.seq
+            high = middle - 1
     return low
 
 
