@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -47,31 +47,6 @@ class LogRange(NamedTuple):
     end: int
 
 
-class ErasureScope(Protocol):
-    """Scope of one erasure. `owner` is the user; `at` is the time of the erasure."""
-
-    @property
-    def owner(self) -> Owner: ...
-
-    @property
-    def at(self) -> datetime: ...
-
-    def list_trigger_patterns(self) -> Sequence[str]:
-        """Return the subject patterns of the triggers to remove.
-
-        Triggers have no content and can be derived again.
-        """
-
-    def list_log_ranges(self) -> Sequence[LogRange]:
-        """Return the ranges of the log that may hold events to remove."""
-
-    def removes(self, delivery: Delivery) -> bool:
-        """Return whether an event of the user is removed."""
-
-    def removes_letter(self, letter: Letter) -> bool:
-        """Return whether a dead letter of the user is removed."""
-
-
 @dataclass(frozen=True, slots=True)
 class ErasedUser:
     """Erasure of a user: the events below a log position, and the events with a source below it.
@@ -84,15 +59,22 @@ class ErasedUser:
     at: datetime
 
     def list_trigger_patterns(self) -> Sequence[str]:
+        """Return the subject patterns of the triggers to remove.
+
+        Triggers have no content and can be derived again.
+        """
         return build_user_trigger_filters(*self.owner)
 
     def list_log_ranges(self) -> Sequence[LogRange]:
+        """Return the ranges of the log that may hold events to remove."""
         return [LogRange(each, 1, self.below) for each in build_user_filters(*self.owner)]
 
     def removes(self, delivery: Delivery) -> bool:
+        """Return whether an event of the user is removed."""
         return delivery.sequence < self.below or find_first_source(delivery) < self.below
 
     def removes_letter(self, letter: Letter) -> bool:
+        """Return whether a dead letter of the user is removed."""
         begins = letter.sequence if letter.stream == LOG else _parse_window(letter).get("from_seq")
         return begins < self.below if isinstance(begins, int) else letter.at < self.at
 
@@ -191,6 +173,10 @@ class ErasedConversation:
         return all(
             each < self.below and (is_its or self.removes_message(None, each)) for each in lineage.sources
         )
+
+
+ErasureScope: TypeAlias = ErasedUser | ErasedConversation
+"""Scope of one erasure: both classes have the methods that `ErasedUser` describes."""
 
 
 class Erasures(NamedTuple):

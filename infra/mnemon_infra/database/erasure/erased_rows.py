@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, escape_as_json
+from mnemon_infra.broker.erasure.scope import ErasedUser, ErasureScope, escape_as_json
 from mnemon_infra.database.engine import Connection, Database, Statement, make_parameter, query
 from mnemon_infra.database.erasure.conversation_predicates import (
     CONVERSATION_TABLES,
@@ -36,8 +36,6 @@ from mnemon_infra.database.erasure.users import BELOW, PROJECTED_TABLES, is_belo
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import IS_OPEN, batches, conversation_erasures, erasures, windows
 from mnemon_infra.generation_names import OTHERS
-
-Erased = ErasedUser | ErasedConversation
 
 
 def _count_rows(table: Table, *conditions: ColumnElement[bool]) -> Statement:
@@ -120,7 +118,7 @@ _SEARCHES: Final = {
 }
 
 
-def _choose_statements(erased: Erased) -> tuple[_ErasureStatements, dict[str, Any]]:
+def _choose_statements(erased: ErasureScope) -> tuple[_ErasureStatements, dict[str, Any]]:
     """Return the statements for the kind of an erasure, and their parameters."""
     if isinstance(erased, ErasedUser):
         return _OF_USERS, bind_owner(*erased.owner) | {"below": erased.below}
@@ -128,7 +126,7 @@ def _choose_statements(erased: Erased) -> tuple[_ErasureStatements, dict[str, An
 
 
 @query
-async def count_covered_rows(connection: Connection, erased: Erased) -> dict[str, int]:
+async def count_covered_rows(connection: Connection, erased: ErasureScope) -> dict[str, int]:
     """Count the rows that an erasure covers, by table; tables without such rows are left out."""
     statements, parameters = _choose_statements(erased)
     counts = {
@@ -138,7 +136,7 @@ async def count_covered_rows(connection: Connection, erased: Erased) -> dict[str
 
 
 @query
-async def list_provider_batches(connection: Connection, erased: Erased) -> list[str]:
+async def list_provider_batches(connection: Connection, erased: ErasureScope) -> list[str]:
     """Return the ids of open batches with unanswered windows that an erasure covers.
 
     The ids are those of the providers, or mnemon's own for batches that the provider has not named yet.
@@ -147,7 +145,7 @@ async def list_provider_batches(connection: Connection, erased: Erased) -> list[
     return sorted(await statements.providers.fetch_value(connection, parameters))
 
 
-async def release_windows(database: Database, erased: Erased) -> None:
+async def release_windows(database: Database, erased: ErasureScope) -> None:
     """Delete the windows that an erasure covers, except those that another transaction has locked.
 
     A process locks a window while it asks a model online.
@@ -157,7 +155,7 @@ async def release_windows(database: Database, erased: Erased) -> None:
         await statements.release.execute_each(connection, [parameters])
 
 
-async def mark_settled(database: Database, erased: Erased) -> None:
+async def mark_settled(database: Database, erased: ErasureScope) -> None:
     """Record that log, dead letters and triggers are purged. A later erasure stays unsettled."""
     statements, parameters = _choose_statements(erased)
     async with database.transaction() as connection:
@@ -171,7 +169,7 @@ async def count_rows_with(connection: Connection, tenant: str, user: str, words:
     return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
 
 
-async def erase_in_inactive_generations(database: Database, erased: Erased) -> None:
+async def erase_in_inactive_generations(database: Database, erased: ErasureScope) -> None:
     """Delete the rows that an erasure covers in all generations that are not live.
 
     Raises:
@@ -185,7 +183,7 @@ async def erase_in_inactive_generations(database: Database, erased: Erased) -> N
 
 
 @query
-async def count_in_inactive_generations(connection: Connection, erased: Erased) -> dict[str, int]:
+async def count_in_inactive_generations(connection: Connection, erased: ErasureScope) -> dict[str, int]:
     """Count the rows that an erasure covers in each generation that is not live, without windows."""
     statements, parameters = _choose_statements(erased)
     return await _count_in_schemas(connection, statements.counts, parameters)
