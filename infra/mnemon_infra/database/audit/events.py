@@ -13,10 +13,10 @@ from sqlalchemy import Column, Table, Text, bindparam, select
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
-from mnemon_infra.database.erasure.conversations import load_conversation_erasures
+from mnemon_infra.database.erasure.users import load_all_erasures, load_erasure_positions
 from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
-from mnemon_infra.database.projections.rows import EventKey, EventRow, MemoryRow, MessageRow, Row
-from mnemon_infra.database.query_parts.event_order import is_owned
+from mnemon_infra.database.projections.event_rows import EventKey
+from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Row
 from mnemon_infra.database.tables import KEY, erasures, metadata
 
 _CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}
@@ -187,29 +187,14 @@ def _encode_place(row: MessageRow | MemoryRow) -> bytes:
 async def load_erasures(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
     """Load the erasures of users and of their conversations; every user has an entry, which may be empty."""
     users = list(dict.fromkeys(owners))
-
-    async def query(connection: Connection) -> dict[Owner, Erasures]:
-        below = await _load_user_erasures(connection, users)
-        stored = await load_conversation_erasures(users)(connection)
-        return {
-            user: Erasures(below.get(user, 0), tuple(each.erased for each in some))
-            for user, some in zip(users, stored, strict=True)
-        }
-
-    return await database.run_query(query) if users else {}
-
-
-async def _load_user_erasures(connection: Connection, users: Sequence[Owner]) -> dict[Owner, int]:
-    wanted = [{"of_tenant": tenant, "of_user": user} for tenant, user in users]
-    found = await _USER_ERASURES.fetch_each(connection, wanted)
-    return {user: rows[0][0] for user, rows in zip(users, found, strict=True) if rows}
+    return await database.run_query(load_all_erasures(users)) if users else {}
 
 
 async def _compare_user_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[RowDeviation]:
     """Compare erasures of users: a user has one row for all erasures, with the highest position."""
     if not rows:
         return []
-    erased = await _load_user_erasures(connection, [row.key[:2] for row in rows])
+    erased = await load_erasure_positions(connection, [row.key[:2] for row in rows])
     return [RowDeviation(row.seq, None) for row in rows if erased.get(row.key[:2], -1) < row.values["up_to"]]
 
 
@@ -233,9 +218,6 @@ async def _compare_event_rows(
         if seq != row.seq or differs:
             found.append(RowDeviation(row.seq, seq, differs))
     return found
-
-
-_USER_ERASURES: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 
 
 def _list_compared_columns(table: Table) -> list[Column[Any]]:

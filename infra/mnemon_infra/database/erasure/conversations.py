@@ -38,7 +38,6 @@ from mnemon_infra.database.query_parts import event_order as parts
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import conversation_erasures as erasures
 from mnemon_infra.database.tables import memory_events, messages
-from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
 class StoredErasure(NamedTuple):
@@ -165,18 +164,6 @@ def _make_erasure(owner: Owner, row: tuple[Any, ...]) -> StoredErasure:
     held = tuple((each.lower, each.upper) for each in spans)
     erased = ErasedConversation(owner, conversation, up_to, held, frozenset(derived), event_id, seq, at)
     return StoredErasure(erased, is_settled)
-
-
-async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
-    """Return the windows that no erasure of their conversation covers."""
-    owners = list(dict.fromkeys(window.owner for window in windows))
-    found = await load_conversation_erasures(owners)(connection)
-    of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}
-    return [
-        window
-        for window in windows
-        if not any(each.removes_window(window.conversation, window.from_seq) for each in of[window.owner])
-    ]
 
 
 @query

@@ -25,7 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.broker.erasure.scope import escape_as_json
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.broker.erasure.scope import Erasures, escape_as_json
 from mnemon_infra.database.engine import (
     Connection,
     Lookup,
@@ -34,7 +35,7 @@ from mnemon_infra.database.engine import (
     make_parameter,
     query,
 )
-from mnemon_infra.database.erasure import conversations
+from mnemon_infra.database.erasure.conversations import load_conversation_erasures
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import (
@@ -198,14 +199,31 @@ async def load_erased_position(connection: Connection, tenant: str, user: str) -
     return int(below)
 
 
+async def load_erasure_positions(connection: Connection, owners: Sequence[Owner]) -> dict[Owner, int]:
+    """Return the log positions below which users are erased; users who were never erased have no entry."""
+    found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return {owner: rows[0][0] for owner, rows in zip(owners, found, strict=True) if rows}
+
+
+@query
+async def load_all_erasures(connection: Connection, owners: Sequence[Owner]) -> dict[Owner, Erasures]:
+    """Return the erasures of users and their conversations; every user has an entry, which may be empty."""
+    below = await load_erasure_positions(connection, owners)
+    stored = await load_conversation_erasures(owners)(connection)
+    return {
+        owner: Erasures(below.get(owner, 0), tuple(each.erased for each in some))
+        for owner, some in zip(owners, stored, strict=True)
+    }
+
+
 @query
 async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure of their user or their conversation covers."""
     owners = list(dict.fromkeys(window.owner for window in windows))
-    found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
-    erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
-    left = [window for window in windows if window.from_seq >= erased.get(window.owner, 0)]
-    return await conversations.drop_erased_windows(connection, left)
+    erased = await load_all_erasures(owners)(connection)
+    return [
+        each for each in windows if not erased[each.owner].removes_window(each.conversation, each.from_seq)
+    ]
 
 
 @query

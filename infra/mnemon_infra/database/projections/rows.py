@@ -19,12 +19,9 @@ from mnemon_contracts.identity import identify_event
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse_subject
 from mnemon_infra.database.projections import message_parser
-from mnemon_infra.database.projections.event_rows import PROJECTIONS
+from mnemon_infra.database.projections.event_rows import EventKey, project_event
 from mnemon_infra.database.projections.unknown_fields import encode_body
 from mnemon_infra.delivery import Delivery
-
-EventKey = tuple[str, str, str]
-"""Identity of an event: tenant, user and event id."""
 
 ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
 """Events that end a fact for good, even if later events name the fact."""
@@ -168,11 +165,8 @@ def build_row(delivery: Delivery) -> Row | None:
         is_latest = address.version == len(contract.versions)
         body = encode_body(event, delivery.body) if is_latest else event.encode_body()
         return _build_memory_row(delivery, address, key, event, body)
-    projection = PROJECTIONS.get(type(event))
-    if projection is None:
-        return None
-    table, values = projection(event, address, key, delivery)
-    return EventRow(key, delivery.sequence, table, values)
+    projected = project_event(event, address, key, delivery)
+    return None if projected is None else EventRow(key, delivery.sequence, *projected)
 
 
 def build_rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
