@@ -6,32 +6,10 @@ from typing import Any, Final
 from psycopg.sql import SQL, Identifier
 
 from mnemon_infra.database.engine import Connection, Database, query
-from mnemon_infra.database.tables import (
-    IS_OPEN,
-    WAITS,
-    clears,
-    conversation_erasures,
-    erasures,
-    memory_events,
-    messages,
-    model_calls,
-    profile_sets,
-    starts,
-)
+from mnemon_infra.database.erasure.users import PROJECTED_TABLES
+from mnemon_infra.database.tables import IS_OPEN, WAITS, erasures
 
-COMPARED_TABLES: Final = tuple(
-    table.name
-    for table in (
-        messages,
-        starts,
-        clears,
-        profile_sets,
-        memory_events,
-        model_calls,
-        erasures,
-        conversation_erasures,
-    )
-)
+COMPARED_TABLES: Final = tuple(table.name for table in (*PROJECTED_TABLES, erasures))
 """Tables that a move compares: the projections. All other tables hold unfinished work of `extract`."""
 
 
