@@ -1,7 +1,7 @@
 """Repository of batches, from the claim of their windows to their end."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, Literal
@@ -56,20 +56,7 @@ class StoredBatch:
     error: str | None = None
 
 
-_COLUMNS: Final = (
-    *batches.c[
-        "batch_id",
-        "provider",
-        "model",
-        "state",
-        "provider_batch_id",
-        "lines",
-        "created_at",
-        "changed_at",
-        "deadline_at",
-        "error",
-    ],
-)
+_COLUMNS: Final = tuple(batches.c[field.name] for field in fields(StoredBatch))
 _PURPOSE: Final = "extract"
 
 _INSERT = Statement(
@@ -103,8 +90,7 @@ _ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == make_parameter("of_b
 
 async def insert_batch(connection: Connection, batch: StoredBatch) -> None:
     """Insert a batch; an existing batch stays unchanged."""
-    row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
-    await _INSERT.execute_each(connection, [{**row, "purpose": _PURPOSE}])
+    await _INSERT.execute_each(connection, [{**asdict(batch), "purpose": _PURPOSE}])
 
 
 async def update_batch(
@@ -113,20 +99,18 @@ async def update_batch(
     state: BatchState,
     at: datetime,
     *,
-    lines: int | None = None,
     provider_batch_id: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Record the new state of a batch, and the time of the change.
+    """Record the new state of a batch, the time of the change, and the number of lines of `batch`.
 
-    If `lines` or `provider_batch_id` is None, the stored value stays; if `error` is None, a former error is
-    removed.
+    If `provider_batch_id` is None, the stored value stays; if `error` is None, a former error is removed.
     """
     changed: dict[str, Any] = {
         "of_batch": batch.batch_id,
         "into": state,
         "at": at,
-        "number": batch.lines if lines is None else lines,
+        "number": batch.lines,
         "named": provider_batch_id,
         "for_what": error,
     }

@@ -10,7 +10,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, make_parameter, query
 from mnemon_infra.database.query_parts.tenants import select_tenants
 from mnemon_infra.database.tables import WAITS, windows
-from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow, make_window
+from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow
 
 
 class WaitingWindows(NamedTuple):
@@ -110,7 +110,7 @@ async def lock_windows_for_batch(
     last until the end of the transaction.
     """
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
-    return sorted(map(make_window, found))
+    return sorted(map(StoredWindow._make, found))
 
 
 async def lock_windows_of_users(
@@ -128,7 +128,7 @@ async def lock_windows_of_users(
         for (tenant, user), every in users
     ]
     found = await _OF_USER.fetch_each(connection, wanted)
-    return sorted(make_window(row) for rows in found for row in rows)
+    return sorted(StoredWindow._make(row) for rows in found for row in rows)
 
 
 async def list_online_users(
@@ -145,4 +145,4 @@ async def list_online_users(
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]
     found = await _ONLINE.fetch_each(connection, wanted)
-    return sorted({make_window(row).owner for rows in found for row in rows})
+    return sorted({StoredWindow._make(row).owner for rows in found for row in rows})

@@ -60,6 +60,8 @@ class FailedWindow(NamedTuple):
 WINDOW_COLUMNS: Final = (
     *windows.c["tenant", "user_id", "conversation", "from_seq", "to_seq", "attempts", "batch_id", "line"],
 )
+"""The columns of a `StoredWindow`, in the order of its fields."""
+
 _THIS: Final = and_(
     windows.c.tenant == bindparam("of_tenant"),
     windows.c.user_id == bindparam("of_user"),
@@ -123,16 +125,9 @@ async def insert_windows(
     """
     rows = [
         {
-            "tenant": each.tenant,
-            "user_id": each.user,
-            "conversation": each.conversation,
-            "from_seq": each.from_seq,
-            "to_seq": each.to_seq,
+            **dict(zip((column.name for column in WINDOW_COLUMNS), each, strict=True)),
             "cut_at": now,
             "due_at": now,
-            "attempts": each.attempts,
-            "batch_id": each.batch_id,
-            "line": each.line,
             "is_answered": answered,
         }
         for each in cut
@@ -181,7 +176,7 @@ async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]
 async def load_batch_windows(connection: Connection, batch_id: str) -> list[StoredWindow]:
     """Return the unanswered windows of a batch, by user, conversation and position."""
     found = await _OF_BATCH.fetch(connection, of_batch=batch_id)
-    return sorted(map(make_window, found))
+    return sorted(map(StoredWindow._make, found))
 
 
 @query
@@ -192,7 +187,7 @@ async def load_windows_by_line(
     numbers = list(lines)
     wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
     found = await _OF_LINE.fetch_each(connection, wanted)
-    return {line: make_window(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
+    return {line: StoredWindow._make(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
 
 
 @query
@@ -209,8 +204,3 @@ def _bind_window(window: StoredWindow) -> dict[str, Any]:
         "of_conversation": window.conversation,
         "of_from_seq": window.from_seq,
     }
-
-
-def make_window(row: tuple[Any, ...]) -> StoredWindow:
-    """Make a window from a row of a `Lookup` of `WINDOW_COLUMNS`."""
-    return StoredWindow._make(row)
