@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_disk_space
 
 log = structlog.get_logger("embedded")
 
@@ -42,7 +42,7 @@ def require_room(folder: Path) -> None:
     Raises:
         NoRoom: less than `MINIMUM_FOR_START` bytes are free on the disk of the folder.
     """
-    free = read_free_bytes(folder)
+    free = read_disk_space(folder).free
     if free < MINIMUM_FOR_START:
         raise NoRoom(folder, free, MINIMUM_FOR_START)
 
@@ -62,7 +62,7 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
     seen = broker.log_path.stat().st_size if broker else 0
     while True:
         await asyncio.sleep(CHECK_INTERVAL)
-        free = read_free_bytes(folder)
+        free = read_disk_space(folder).free
         if free < LEAST and not is_full:
             is_full = True
             log.error(
@@ -71,7 +71,8 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
                 free=format_megabytes(free),
             )
         if broker:
-            said, seen = _read_since(broker.log_path, seen)
+            said = broker.read_log(seen)
+            seen += len(said)
             is_stuck = is_stuck or _WRITE_ERROR in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
@@ -86,11 +87,3 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
                 broker.ask_to_end()
             else:
                 log.warning("disk space freed", folder=str(folder), free=format_megabytes(free))
-
-
-def _read_since(path: Path, seen: int) -> tuple[bytes, int]:
-    """Return the bytes of a log file from the offset `seen` on, and the offset of the file's end."""
-    with path.open("rb") as lines:
-        lines.seek(seen)
-        said = lines.read()
-    return said, seen + len(said)

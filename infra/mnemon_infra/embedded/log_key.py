@@ -6,13 +6,12 @@ answers as if no streams existed. New streams would then replace the encrypted o
 
 import hashlib
 import json
-import os
 import secrets
 from hmac import compare_digest
 from pathlib import Path
 from typing import Final, TypedDict
 
-from mnemon_infra.process.data_folder import replace_file
+from mnemon_infra.process.data_folder import replace_file, sync_path
 
 VARIABLE: Final = "MNEMON_LOG_KEY"
 
@@ -85,11 +84,7 @@ def _write_record(path: Path, key: str) -> None:
     replace_file(path, json.dumps({"salt": salt, "scrypt": _hash_key(key, salt)}))
     # The record must be on the disk before any stream.
     for written in (path, path.parent):
-        descriptor = os.open(written, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(written)
 
 
 def _hash_key(key: str, salt: str) -> str:

@@ -153,7 +153,7 @@ class NatsServer(ServerProcess):
         process.send_signal(signal.SIGHUP)
         try:
             async with asyncio.timeout(_RELOAD_TIMEOUT):
-                while _RELOADED not in (said := _read_since(self.log_path, before)):
+                while _RELOADED not in (said := self.read_log(before)):
                     if _NOT_RELOADED in said:
                         break
                     await asyncio.sleep(0.01)
@@ -179,12 +179,6 @@ class NatsServer(ServerProcess):
                 return port
         except (OSError, ValueError):
             return _ANY_PORT
-
-
-def _read_since(path: Path, position: int) -> bytes:
-    with path.open("rb") as log:
-        log.seek(position)
-        return log.read()
 
 
 def _find_program() -> tuple[Path, str]:

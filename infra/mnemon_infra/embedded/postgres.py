@@ -18,7 +18,7 @@ import psutil
 
 from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.process.data_folder import replace_file
+from mnemon_infra.process.data_folder import replace_file, sync_path
 
 DATABASE = "mnemon"
 USER = "postgres"
@@ -138,7 +138,7 @@ class Postgres(ServerProcess):
             )
             await self._run_program("initdb", "-D", str(cluster), "--sync-only")
             cluster.rename(self._home)
-            _sync_folder(parent)
+            sync_path(parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -207,11 +207,3 @@ def _choose_socket_folder(home: Path) -> Path:
     if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
         return home
     return Path(tempfile.gettempdir()) / f"mnemon-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -188,6 +188,15 @@ def replace_file(path: Path, text: str) -> None:
     draft.replace(path)
 
 
+def sync_path(path: Path) -> None:
+    """Write a file or a folder to the disk: once this returns, a power cut cannot undo its last change."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _parse_holder(text: str) -> tuple[int | None, str | None]:
     try:
         holder = json.loads(text)

@@ -38,15 +38,6 @@ def format_megabytes(count: int) -> str:
     return f"{count / 1024 / 1024:.0f} MB"
 
 
-def read_free_bytes(folder: Path) -> int:
-    """Return the free bytes of the disk of a folder, without the space that is reserved for root.
-
-    Raises:
-        OSError: the folder does not exist.
-    """
-    return read_disk_space(folder).free
-
-
 def read_disk_space(folder: Path) -> DiskSpace:
     """Return the free and the total bytes of the disk of a folder.
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
+from mnemon_infra.process.data_folder import sync_path
+
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as RemoteStore
 
@@ -133,18 +135,12 @@ def _replace_durably(path: Path, body: bytes) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         draft.touch(mode=0o600)
-        with draft.open("wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
+        draft.write_bytes(body)
+        sync_path(draft)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_path(path.parent)
 
 
 class BucketStore:

@@ -24,7 +24,7 @@ from qdrant_edge import (
 )
 
 from mnemon_infra.process.data_folder import replace_file
-from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_disk_space
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.process.sparse_copy import copy_sparse_file
 from mnemon_infra.vectors.edge.collection_config import create_shard, load_shard
@@ -58,7 +58,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
         VectorsLost: the folder was deleted.
     """
     try:
-        free = read_free_bytes(folder)
+        free = read_disk_space(folder).free
     except FileNotFoundError:
         raise VectorsLost(folder) from None
     if free < LEAST + needed:
