@@ -150,8 +150,7 @@ class ProcessProbe:
         stream_context = connection.jetstream()
         wanted = [str(config.name) for config in STREAMS]
         found = {str(info.config.name): info for info in await stream_context.streams_info()}
-        streams = {name: info.state for name, info in found.items()}
-        there = {name: streams[name] for name in wanted if name in streams}
+        there = {name: found[name].state for name in wanted if name in found}
         metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
         metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
         if LOG in there:
@@ -241,7 +240,7 @@ class ProcessProbe:
         metrics.PENDING.replace({name: info.num_pending or 0 for name, info in infos.items()})
         metrics.IN_WORK.replace({name: info.num_ack_pending or 0 for name, info in infos.items()})
         metrics.READERS.replace({name: info.num_waiting or 0 for name, info in infos.items()})
-        metrics.PAUSED.replace({name: _is_paused(infos, name) for name in infos})
+        metrics.PAUSED.replace({name: bool(info.paused) for name, info in infos.items()})
         ages = await asyncio.gather(*(compute_oldest_age(stream_context, info) for info in infos.values()))
         metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
 
@@ -296,7 +295,3 @@ def _measure_generations(generations: Sequence[Generation]) -> None:
     )
     parts = zip(("rows", "vectors"), reached, strict=True)
     metrics.REBUILT.replace({part: position for part, position in parts if position is not None})
-
-
-def _is_paused(infos: Mapping[str, ConsumerInfo], name: str) -> bool:
-    return name in infos and bool(infos[name].paused)

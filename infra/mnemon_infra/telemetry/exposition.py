@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from mnemon_infra.telemetry.metrics import BUILD
-from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram, Metric
+from mnemon_infra.telemetry.tally import Counter, Histogram, Metric, NumberMetric
 
 
 class _MetricCollector(Collector):
@@ -37,22 +37,18 @@ def build_registry() -> CollectorRegistry:
 
 def build_family(metric: Metric) -> Family:
     """Convert a metric with all its time series to the type of prometheus_client."""
-    match metric:
-        case Counter():
-            counter = CounterMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
-            for labels, value in list(metric.values.items()):
-                counter.add_metric(labels, value)
-            return counter
-        case Histogram():
-            histogram = HistogramMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
-            # Copy the values, because another thread counts.
-            for labels, distribution in list(metric.values.items()):
-                below = accumulate(distribution.counts)
-                bounds = [*(f"{bound:g}" for bound in metric.bounds), "+Inf"]
-                histogram.add_metric(labels, list(zip(bounds, below, strict=True)), distribution.total)
-            return histogram
-    assert isinstance(metric, Gauge)
-    gauge = GaugeMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
-    for labels, value in list(metric.values.items()):
-        gauge.add_metric(labels, value)
-    return gauge
+    labels = tuple(metric.labels)
+    if isinstance(metric, Histogram):
+        histogram = HistogramMetricFamily(metric.name, metric.text, labels=labels)
+        # Copy the values, because another thread counts.
+        for series, distribution in list(metric.values.items()):
+            below = accumulate(distribution.counts)
+            bounds = [*(f"{bound:g}" for bound in metric.bounds), "+Inf"]
+            histogram.add_metric(series, list(zip(bounds, below, strict=True)), distribution.total)
+        return histogram
+    assert isinstance(metric, NumberMetric)
+    family = CounterMetricFamily if isinstance(metric, Counter) else GaugeMetricFamily
+    numbers = family(metric.name, metric.text, labels=labels)
+    for series, value in list(metric.values.items()):
+        numbers.add_metric(series, value)
+    return numbers

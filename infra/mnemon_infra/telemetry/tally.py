@@ -36,12 +36,16 @@ class Metric:
         )
 
 
-class Counter(Metric):
-    """A metric whose values only grow."""
+class NumberMetric(Metric):
+    """A metric with one number for each time series."""
 
     def __init__(self, name: str, text: str, **labels: Iterable[str]) -> None:
         super().__init__(name, text, **labels)
         self.values: dict[Values, float] = {}
+
+
+class Counter(NumberMetric):
+    """A metric whose values only grow."""
 
     def add(self, *labels: str, by: float = 1) -> None:
         """Add `by` to the time series with these values of the labels."""
@@ -49,12 +53,8 @@ class Counter(Metric):
         self.values[key] = self.values.get(key, 0) + by
 
 
-class Gauge(Metric):
+class Gauge(NumberMetric):
     """A metric whose values go up and down."""
-
-    def __init__(self, name: str, text: str, **labels: Iterable[str]) -> None:
-        super().__init__(name, text, **labels)
-        self.values: dict[Values, float] = {}
 
     def set(self, value: float, *labels: str) -> None:
         """Set the value of the time series with these values of the labels."""
