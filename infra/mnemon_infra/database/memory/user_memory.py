@@ -122,14 +122,14 @@ def _select_newest_messages() -> Select[Any]:
     shown = and_(
         is_owned(messages),
         messages.c.seq > watermark.c.seq,
-        messages.c.seq < func.coalesce(make_parameter("before", int), 2**63 - 1),
+        messages.c.seq < func.coalesce(make_parameter("before", int), parts.OPEN_END),
         messages.c.role.isnot(None),
     )
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
         # A redundant condition for the index: it sets where the scan begins.
-        messages.c.seq < func.coalesce(func.upper(covered.c.spans), 2**63 - 1),
+        messages.c.seq < func.coalesce(func.upper(covered.c.spans), parts.OPEN_END),
     )
     # Two index scans, each of which stops at the limit.
     scans = (

@@ -1,7 +1,7 @@
 """Counts of the visible messages of a conversation between log positions, without their contents."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, func, select, true, union_all
 
@@ -9,8 +9,6 @@ from mnemon_infra.database.engine import Connection, Lookup, make_parameter, que
 from mnemon_infra.database.query_parts import event_order as parts
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
-
-_END: Final = 2**63 - 1
 
 
 class CountedConversation(NamedTuple):
@@ -60,7 +58,7 @@ def _select_counts() -> Select[Any]:
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered),
         # A redundant condition for the index: it sets where the scan ends.
-        messages.c.seq < func.coalesce(func.upper(covered), _END),
+        messages.c.seq < func.coalesce(func.upper(covered), parts.OPEN_END),
     )
     scans = (
         select(edge).select_from(messages.join(place, true())).where(counted, where)

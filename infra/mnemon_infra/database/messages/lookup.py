@@ -85,7 +85,6 @@ class Surroundings(NamedTuple):
     following: dict[int, int]
 
 
-_END: Final = 2**63 - 1
 _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at"
 
 
@@ -133,12 +132,12 @@ def _select_visible_messages(wanted: FromClause) -> CTE:
         .outerjoin_from(placed, cleared, cleared.c.conversation == placed.c.conversation)
         .subquery("marked")
     )
-    ended = case((marked.c.span.is_(None), 0), else_=func.coalesce(func.upper(marked.c.span), _END))
+    ended = case((marked.c.span.is_(None), 0), else_=func.coalesce(func.upper(marked.c.span), parts.OPEN_END))
     return (
         select(
             *marked.c[VisibleMessage._fields],
             marked.c.watermark,
-            func.coalesce(func.lower(marked.c.span), _END).label("begun"),
+            func.coalesce(func.lower(marked.c.span), parts.OPEN_END).label("begun"),
             ended.label("ended"),
         )
         .where(marked.c.seq > marked.c.watermark)
@@ -192,7 +191,7 @@ def _select_surroundings() -> Select[Any]:
     """
     found = _select_found()
     lower = func.greatest(found.c.watermark, found.c.begun - 1)
-    named = messages.c.conversation == found.c.conversation, found.c.watermark, _END
+    named = messages.c.conversation == found.c.conversation, found.c.watermark, parts.OPEN_END
     on_current = messages.c.conversation.is_(None), lower, found.c.ended
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (

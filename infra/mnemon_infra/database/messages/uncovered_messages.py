@@ -89,7 +89,6 @@ _LOW: Final = make_parameter("low", int)
 _HIGH: Final = make_parameter("high", int)
 _AT_MOST: Final = make_parameter("at_most", int)
 _CONVERSATION: Final = make_parameter("conversation", str)
-_END: Final = 2**63 - 1
 _FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
@@ -182,7 +181,7 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
         .cte("begun")
         .prefix_with("MATERIALIZED")
     )
-    ends = func.coalesce(func.upper(spans.c.span), _END)
+    ends = func.coalesce(func.upper(spans.c.span), parts.OPEN_END)
     reaches = and_(spans.c.conversation == begun.c.conversation, ends > begun.c.beyond)
     return select(begun.c.conversation, begun.c.beyond, func.lower(spans.c.span), ends).select_from(
         begun.outerjoin(spans, reaches)

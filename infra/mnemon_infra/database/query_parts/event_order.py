@@ -9,7 +9,7 @@ later.
 All query parts take the bind parameters that `bind_owner` returns.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     CTE,
@@ -30,6 +30,9 @@ from sqlalchemy.dialects.postgresql import INT8RANGE
 from mnemon_contracts.identity import derive_first_conversation
 from mnemon_infra.database.engine import make_parameter
 from mnemon_infra.database.tables import clears, messages, starts
+
+OPEN_END: Final = 2**63 - 1
+"""Position beyond every log position: the end of a span that is still open."""
 
 _TENANT = make_parameter("of_tenant", str)
 _USER = make_parameter("of_user", str)
