@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import SecretStr
-
+from mnemon_bench.provider_server.process import use_provider
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_bench.workers.processes import spawn_consumers
@@ -51,14 +50,15 @@ async def run(
         tokens of each way, and of mnemon by purpose. `targets`: the limit of `input_saved`.
     """
     messages = users * MESSAGES
+    located = deployment.model_copy(update={"extract_seconds": 1.0})
     counted: dict[str, dict[str, float]] = {}
     with ProviderServer(ProviderState(polls=1)) as server:
-        counted["mnemon"] = await _measure_mnemon(_set_model(deployment, server), server, users)
+        counted["mnemon"] = await _measure_mnemon(use_provider(located, server.url), server, users)
         by_purpose = _count_by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
         with ProviderServer(ProviderState()) as server:
-            await _ask_for_each_message(_set_model(deployment, server), users, shown)
+            await _ask_for_each_message(use_provider(located, server.url), users, shown)
             counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
     mnemon, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
@@ -78,16 +78,6 @@ async def run(
             for name, each in (counted | by_purpose).items()
         },
     }
-
-
-def _set_model(deployment: Deployment, server: ProviderServer) -> Deployment:
-    return deployment.model_copy(
-        update={
-            "model_url": server.openai_url,
-            "model_api_key": SecretStr("bench"),
-            "extract_seconds": 1,
-        }
-    )
 
 
 async def _measure_mnemon(deployment: Deployment, server: ProviderServer, users: int) -> dict[str, float]:

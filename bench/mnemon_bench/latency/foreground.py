@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from nats.aio.client import Client
-from pydantic import SecretStr
 
 from mnemon_bench.measures.percentiles import compute_percentiles
-from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.provider_server.process import run_provider, use_provider
 from mnemon_bench.workers.processes import spawn_all_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
@@ -68,7 +67,7 @@ async def run(
     """
     idle, busy = MeasuredContexts(), MeasuredContexts()
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
-        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        asking = use_provider(deployment, url)
         async with (
             await connect_deployment(asking, name="bench") as connection,
             spawn_all_consumers(asking),

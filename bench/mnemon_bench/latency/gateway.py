@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from nats.aio.client import Client
-from pydantic import SecretStr
 
 from mnemon_bench.baselines.http_echo import PATH
 from mnemon_bench.measures.percentiles import compute_median_percentiles, compute_percentiles
-from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.provider_server.process import run_provider, use_provider
 from mnemon_bench.workers.http_client import HttpConnection
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.messages import USERS, fill_log, make_body
@@ -80,13 +79,8 @@ async def run(
             while await read_applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         async with run_provider() as provider:
-            located = deployment.model_copy(
-                update={
-                    "model_url": f"{provider}/v1",
-                    "model_api_key": SecretStr("any"),
-                    "proxy_memory_seconds": 10.0,
-                    "vectors_folder": None,
-                }
+            located = use_provider(deployment, provider).model_copy(
+                update={"proxy_memory_seconds": 10.0, "vectors_folder": None}
             )
             async with (
                 spawn_consumers(["persist", "retrieve"], located),

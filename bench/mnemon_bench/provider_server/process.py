@@ -5,6 +5,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from pydantic import SecretStr
+
+from mnemon_infra.config import Deployment
+
+
+def use_provider(deployment: Deployment, url: str) -> Deployment:
+    """Return the deployment with the provider server at `url`, an address without a path, for its models."""
+    return deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+
 
 @asynccontextmanager
 async def run_provider(*options: str) -> AsyncIterator[str]:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import nats.errors
-from pydantic import SecretStr
 
-from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.provider_server.process import run_provider, use_provider
 from mnemon_bench.soak.load import SoakLoad
 from mnemon_bench.soak.samples import Sample, take_sample
 from mnemon_bench.soak.trend import Trend, find_trends
@@ -70,7 +69,7 @@ async def run(
     seconds = hours * 3600
     async with AsyncExitStack() as ends:
         url = await ends.enter_async_context(run_provider("--seconds", str(MODEL_SECONDS)))
-        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        asking = use_provider(deployment, url)
         await ends.enter_async_context(spawn_all_consumers(asking))
         connection = await ends.enter_async_context(await connect_deployment(deployment, name="soak"))
         database = await ends.enter_async_context(Database(deployment, name="soak"))

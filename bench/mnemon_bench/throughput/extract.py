@@ -2,20 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 from nats.aio.client import Client
-from pydantic import SecretStr
 
-from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.provider_server.process import run_provider, use_provider
 from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
+    generate_whole_conversations,
     make_message,
-    name_user,
     publish_events,
     wait_for_windows,
 )
@@ -28,7 +27,6 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import open_language_models
 from mnemon_infra.settings.store import write_settings
-from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
 SECONDS = {"instant": 0.0, "300 ms": 0.3}
@@ -59,9 +57,7 @@ async def run(
     rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
     for offset, (name, seconds) in zip(OFFSETS, SECONDS.items(), strict=True):
         async with run_provider("--seconds", str(seconds), "--no-batches") as url:
-            asking = deployment.model_copy(
-                update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")}
-            )
+            asking = use_provider(deployment, url)
             async with (
                 await connect_deployment(asking, name="bench") as connection,
                 _run_extraction(connection, asking),
@@ -71,7 +67,7 @@ async def run(
                     rates[name]["bare"].append(users * WINDOW / await _measure_bare_loop(asking, speakers))
                     others = [offset + speaker for speaker in speakers]
                     begun = time.perf_counter()
-                    last = await publish_events(connection, _generate_messages(others))
+                    last = await publish_events(connection, generate_whole_conversations(others, WINDOW))
                     await wait_for_windows(connection, last)
                     rates[name]["mnemon"].append(users * WINDOW / (time.perf_counter() - begun))
                     now = ", ".join(f"{which} {each[-1]:,.0f}/s" for which, each in rates[name].items())
@@ -87,12 +83,6 @@ async def run(
             name: {which: round(rate) for which, rate in of.items()} for name, of in medians.items()
         },
     }
-
-
-def _generate_messages(speakers: list[int]) -> Iterator[ChatEvent]:
-    for speaker in speakers:
-        for number in range(WINDOW):
-            yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
 @asynccontextmanager

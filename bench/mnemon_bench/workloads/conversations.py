@@ -45,6 +45,12 @@ def generate_conversations(users: Sequence[int], messages: int, first: int = 0) 
             yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
+def generate_whole_conversations(users: Sequence[int], messages: int) -> Iterator[ChatEvent]:
+    """Yield `messages` messages of each user, all of a user before those of the next."""
+    for speaker in users:
+        yield from generate_conversations([speaker], messages)
+
+
 async def publish_events(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
     """Publish events; return the log position of the last message of each user."""
     sent = list(talk)

@@ -2,16 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from nats.aio.client import Client
-from pydantic import SecretStr
 
 from mnemon_bench.measures.cpu_usage import count_busy_cores
-from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.provider_server.process import run_provider, use_provider
 from mnemon_bench.workers.processes import PAUSE_END, spawn_consumers
-from mnemon_bench.workloads.conversations import make_message, name_user, publish_events
+from mnemon_bench.workloads.conversations import generate_whole_conversations, publish_events
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
@@ -19,7 +18,6 @@ from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.broker.streams.triggers import list_waiting_subjects as triggers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
-from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
 SECONDS = 0.3
@@ -75,7 +73,7 @@ async def prepare_conversations(
         """Pause the consumer, and publish conversations until a number of them wait for it."""
         await stream_context.pause_consumer(WORK, name, pause_until=PAUSE_END)
         await publish_events(
-            connection, _generate_conversations([next(speakers) for _ in range(number)], length)
+            connection, generate_whole_conversations([next(speakers) for _ in range(number)], length)
         )
         while len(await triggers(connection, pattern)) < number:
             await asyncio.sleep(0.05)
@@ -106,7 +104,7 @@ async def prepare_conversations(
         return seconds
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
-        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        asking = use_provider(deployment, url)
         await write_settings(connection, SettingsV1(compaction=compaction, extraction=extraction))
 
         async def drain_conversations(processes: int) -> tuple[float, dict[str, float]]:
@@ -123,12 +121,6 @@ async def prepare_conversations(
 
         async with spawn_consumers(["persist"], asking):
             yield drain_conversations
-
-
-def _generate_conversations(speakers: list[int], length: int) -> Iterator[ChatEvent]:
-    for speaker in speakers:
-        for number in range(length):
-            yield ChatEvent(name_user(speaker), make_message(speaker, number))
 
 
 async def _count_unhandled_triggers(connection: Client, name: str) -> int:
