@@ -9,7 +9,7 @@ were facts of equal importance and age. The search runs in this process, without
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,8 +22,7 @@ from mnemon_bench.quality.recall import (
     parse_turn_id,
 )
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
-from mnemon_consumers.retrieve.search.facts import RankedFact
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords
+from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -56,19 +55,10 @@ def rank_questions(data: LabelledConversations) -> Iterator[LinkedQuestion]:
                 for each in select_relevant(candidates, question.text, THRESHOLDS)[: breadth.facts]
             }
             words = QueryWords(question.text, search.statistics.weigh_words(intent.term_weights))
-            yield LinkedQuestion(question, *_rank_turns(question.text, words, facts[question.user], found))
-
-
-def _rank_turns(
-    query: str, words: QueryWords, facts: Sequence[FactRecord], found: Mapping[str, FusedCandidate]
-) -> tuple[list[str], list[str]]:
-    """Return the ids of the turns found without links, and those found with links, best first."""
-    plain, linked = rank_with_links(query, facts, found, words, SETTINGS, facts[-1].changed_at)
-    return _list_turns(plain), _list_turns(linked)
-
-
-def _list_turns(ranked: Sequence[RankedFact]) -> list[str]:
-    return [parse_turn_id(each.fact.id) for each in ranked]
+            own = facts[question.user]
+            rankings = rank_with_links(question.text, own, found, words, SETTINGS, own[-1].changed_at)
+            turns = ([parse_turn_id(each.fact.id) for each in ranked] for ranked in rankings)
+            yield LinkedQuestion(question, *turns)
 
 
 def _convert_message(message: VisibleMessage) -> FactRecord:

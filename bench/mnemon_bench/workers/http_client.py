@@ -10,7 +10,7 @@ IDLE_SECONDS: Final = 2.0
 
 
 class TimedAnswer(NamedTuple):
-    """An answer, with the times in ms from the request to its first chunk (`first`) and to its end (`whole`).
+    """An answer, with the time in ms from the request to its first chunk.
 
     An answer with a `Content-Length` counts as one chunk.
     """
@@ -18,7 +18,6 @@ class TimedAnswer(NamedTuple):
     status: int
     body: bytes
     first: float
-    whole: float
 
 
 class HttpConnection:
@@ -63,7 +62,7 @@ class HttpConnection:
             while chunk := await _read_chunk(reader):
                 answer += chunk
         self._used = time.perf_counter()
-        return TimedAnswer(status, answer, (first - begun) * 1000, (self._used - begun) * 1000)
+        return TimedAnswer(status, answer, (first - begun) * 1000)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or time.perf_counter() - self._used > IDLE_SECONDS:
