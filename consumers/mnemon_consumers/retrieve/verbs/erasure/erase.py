@@ -31,7 +31,13 @@ from mnemon_contracts.subjects import Address, Owner, build_user_filters
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.erasure.scope import EVERYWHERE, ErasedConversation, ErasedUser, build_full_erasure
+from mnemon_infra.broker.erasure.scope import (
+    EVERYWHERE,
+    ErasedConversation,
+    ErasedUser,
+    ErasureScope,
+    build_full_erasure,
+)
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
@@ -43,7 +49,6 @@ from mnemon_infra.database.erasure.conversations import (
     load_spans,
 )
 from mnemon_infra.database.erasure.erased_rows import (
-    Erased,
     count_covered_rows,
     count_in_inactive_generations,
     list_provider_batches,
@@ -152,7 +157,7 @@ class EraseVerb:
         event = event.model_copy(update={"derived": tuple(derived)})
         return event, ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
 
-    async def _find_covered_content(self, scope: Erased) -> _CoveredContent:
+    async def _find_covered_content(self, scope: ErasureScope) -> _CoveredContent:
         counts = await self._count_stores(scope, self._count_points)
         batches = await self._database.run_query(list_provider_batches(scope))
         inactive = await self._database.run_query(count_in_inactive_generations(scope))
@@ -230,7 +235,7 @@ class EraseVerb:
         return erasures[-1].seq, {name: sum(int(str(each[name])) for each in counts) for name in counts[0]}
 
     async def _count_stores(
-        self, scope: Erased, count_points: Callable[[VectorIndex, Erased], Awaitable[int]]
+        self, scope: ErasureScope, count_points: Callable[[VectorIndex, ErasureScope], Awaitable[int]]
     ) -> dict[str, JsonValue]:
         """Count by store what an erasure covers.
 
@@ -243,11 +248,11 @@ class EraseVerb:
                 counts["vectors"] = await count_points(self._vector_index, scope)
         return counts
 
-    async def _count_points(self, vector_index: VectorIndex, scope: Erased) -> int:
+    async def _count_points(self, vector_index: VectorIndex, scope: ErasureScope) -> int:
         if isinstance(scope, ErasedConversation):
             events = await self._database.run_query(list_event_ids(scope))
             return await count_event_points(vector_index, scope.owner, events)
         return sum([await vector_index.vectors.count(each, scope.owner) for each in Collection])
 
-    async def _count_orphaned_points(self, vector_index: VectorIndex, scope: Erased) -> int:
+    async def _count_orphaned_points(self, vector_index: VectorIndex, scope: ErasureScope) -> int:
         return await count_orphaned_points(self._database, vector_index, scope.owner, scope.below)
