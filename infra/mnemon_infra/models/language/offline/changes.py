@@ -109,7 +109,7 @@ class KnownStatement:
     @classmethod
     def from_fact(cls, fact: PromptFact) -> "KnownStatement":
         """Derive the attributes from the text of a known fact."""
-        text = remove_speaker(fact.text)
+        text = straighten_quotes(remove_speaker(fact.text))
         of_the_user = is_about_user(text)
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
         return cls(
@@ -124,7 +124,7 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     still to happen. If only one of them names another person, it may be about that person: "My mother lives
     in Riga", "I live in Riga".
     """
-    text = statement.text
+    text = straighten_quotes(statement.text)
     said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))
     return any(
         said <= fact.stems and kind == (fact.is_denial, fact.is_upcoming, fact.is_of_the_user)
@@ -172,16 +172,17 @@ def is_about_user(text: str) -> bool:
 
     Such a statement may be about the user.
     """
-    return _NOT_OF_THE_USER.search(text) is None
+    return _NOT_OF_THE_USER.search(straighten_quotes(text)) is None
 
 
 def is_denial_or_end(text: str) -> bool:
     """Return whether a text denies something, or says that something has ended."""
-    return _is_denial(text) or _OF_ENDING.search(straighten_quotes(text)) is not None
+    plain = straighten_quotes(text)
+    return _is_denial(plain) or _OF_ENDING.search(plain) is not None
 
 
 def _is_denial(text: str) -> bool:
-    return _DENIAL.search(straighten_quotes(text)) is not None
+    return _DENIAL.search(text) is not None
 
 
 def _is_upcoming(text: str) -> bool:

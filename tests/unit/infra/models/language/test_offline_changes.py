@@ -54,6 +54,10 @@ async def test_known_fact_is_not_proposed_again(text: str, known: str) -> None:
         ("Я больше не ем мясо", "Ест мясо каждый день"),
         ("I quit my job last week", "I work at Acme as an engineer"),
         ("I got a new job at Globex", "I work at Acme as an engineer"),
+        ("I'm 32 years old", "I’m 31"),
+        ("I’m 32 years old", "I’m 31 years old"),
+        ("I've moved to York", "I’m living in Leeds"),
+        ("I’ve moved to York", "I’ve moved to Leeds"),
     ],
 )
 async def test_changed_fact_supersedes_the_former_one(text: str, known: str) -> None:
@@ -69,6 +73,7 @@ async def test_changed_fact_supersedes_the_former_one(text: str, known: str) -> 
         ("I live in York", ["I live in Leeds", "I live in Rome in winter"]),
         ("I don't like coffee", ["I like tea very much"]),
         ("I work for a school too", ["I work at Acme"]),
+        ("I no longer eat peanuts", ["Tom’s allergic to peanuts"]),
     ],
 )
 async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) -> None:
