@@ -116,6 +116,16 @@ class TestOpenAI(BatchesSuite):
         assert [question.most_tokens for question in server.state.questions] == [2000, 2000]
         assert len(server.state.requests) == 3
 
+    async def test_parameter_refused_to_simultaneous_requests_costs_none_its_schema(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        server.state.unsupported = frozenset({"max_tokens"})
+        with capture_logs() as logged:
+            await asyncio.gather(*(model.complete(asking(f"I like thing {n}")) for n in range(3)))
+        assert len(server.state.requests) == 6
+        assert all(question.schema is not None for question in server.state.questions)
+        assert logged == []
+
     async def test_thoughts_are_removed_from_the_answer(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:

@@ -136,8 +136,8 @@ class OpenAIEndpoint:
             self.omit_parameter(parameter)
 
     def omit_parameter(self, parameter: str | None) -> bool:
-        """Stop sending a parameter; return False if it is omitted already, or is not optional."""
-        if parameter not in _OPTIONAL or parameter in self._rejected:
+        """Stop sending a parameter; return False if it is not optional."""
+        if parameter not in _OPTIONAL:
             return False
         self._rejected.add(parameter)
         return True

@@ -105,10 +105,12 @@ class OpenAIModel:
 
     async def _post_request(self, request: ModelRequest, form: Form) -> ModelAnswer:
         while True:
+            body = self._endpoint.build_body(request, form)
             try:
-                return await self._post(self._endpoint.build_body(request, form))
+                return await self._post(body)
             except ParameterRefused as error:
-                if not self._endpoint.omit_parameter(error.parameter):
+                # Another request may have omitted the parameter since this body was built.
+                if error.parameter not in body or not self._endpoint.omit_parameter(error.parameter):
                     raise
 
     async def _check_request(self, refused: ParameterRefused) -> Usage:
