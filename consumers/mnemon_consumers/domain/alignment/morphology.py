@@ -40,6 +40,17 @@ _CONTRACTION: Final = re.compile(
 A capital within a text marks a name or an abbreviation, such as "Jony Ive" and "IM", except in a denial.
 """
 
+_TENS: Final = "(?:twen|thir|for|fif|six|seven|eigh|nine)t"
+
+_ORDINAL: Final = re.compile(
+    rf"""
+    (?: {_TENS}y- )? (?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)
+    | (?:ten|eleven|twelf|(?:thir|four|fif|six|seven|eigh|nine)teen|{_TENS}ie|hundred|thousand|million)th
+    """,
+    re.VERBOSE,
+)
+"""English ordinals in words."""
+
 
 def fold_characters(text: str) -> str:
     """Replace compatibility characters (NFKC), typographic apostrophes and `ё`; letter case stays."""
@@ -153,7 +164,7 @@ def is_ordinal(word: str) -> bool:
         return "-" in word or word.endswith(("st", "nd", "rd", "th"))
     if "Anum" in list_grammemes(word):
         return "один" not in list_lemmas(word)
-    return word in ("first", "second", "third") or word.endswith("th")
+    return _ORDINAL.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=WORDS)

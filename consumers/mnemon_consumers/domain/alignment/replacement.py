@@ -462,7 +462,7 @@ class Replacement:
             or t.kind is TermKind.WORD
             for t in left.old
         )
-        is_next = bool(names) and self.new.raw[names[0].place - 1] in _NEXT
+        is_next = bool(names) and self.new.find_word_before(names[0]) in _NEXT
         is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
