@@ -1,6 +1,8 @@
 """Instructions that Google keeps: the real SDK, and a local server that keeps them as Google does."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -11,7 +13,7 @@ import pytest_asyncio
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google.model import GoogleModel, open_google
+from mnemon_infra.models.language.google.model import LIFETIME, GoogleModel, open_google
 from tests.support.suites.language_model import INSTRUCTIONS, MODEL, asking, facts
 
 CREATED, RENEWED, DELETED = "POST", "PATCH", "DELETE"
@@ -97,6 +99,47 @@ async def test_rare_requests_create_no_cache(
         time.now = seconds
         await model.complete(asking("I like tea"))
     assert managed(provider) == []
+
+
+class Instructions(str):
+    """Instructions that a test can follow with a weak reference, which a plain string does not allow."""
+
+
+async def test_instructions_are_forgotten_after_their_lifetime(model: GoogleModel, time: Time) -> None:
+    instructions = Instructions(INSTRUCTIONS[::-1])
+    former = weakref.ref(instructions)
+    await model.complete(replace(asking("I like tea"), instructions=instructions))
+    del instructions
+    time.now = LIFETIME
+    await model.complete(asking("I like tea"))
+    gc.collect()
+    assert former() is None
+
+
+async def test_expired_cache_is_not_deleted(
+    provider: ProviderServer, model: GoogleModel, time: Time, stack: AsyncExitStack
+) -> None:
+    for _ in range(2):
+        await model.complete(asking("I like tea"))
+    time.now = LIFETIME
+    await model.complete(replace(asking("I like tea"), instructions=INSTRUCTIONS[::-1]))
+    await stack.aclose()
+    assert managed(provider) == [CREATED]
+
+
+async def test_refused_instructions_are_forgotten_after_a_day(
+    provider: ProviderServer, model: GoogleModel, time: Time
+) -> None:
+    instructions = Instructions("Write facts down.")
+    former = weakref.ref(instructions)
+    for _ in range(3):
+        await model.complete(replace(asking("I like tea"), instructions=instructions))
+    assert managed(provider) == [CREATED]
+    del instructions
+    time.now = 86_400
+    await model.complete(asking("I like tea"))
+    gc.collect()
+    assert former() is None
 
 
 async def test_lost_cache_is_replaced_by_the_next_request(

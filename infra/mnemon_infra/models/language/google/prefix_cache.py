@@ -4,7 +4,6 @@ Kept instructions cost less than instructions that are sent with each request.
 """
 
 import asyncio
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -18,6 +17,9 @@ from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, Re
 PAUSE = 60.0
 """Seconds before a failed operation is tried again."""
 
+UNCACHED = 86_400.0
+"""Seconds for which instructions that are too short to cache are remembered."""
+
 CLOSING = 5.0
 """Maximum seconds for deletions when the model is closed; the remaining contents expire."""
 
@@ -28,8 +30,8 @@ class _CacheState(NamedTuple):
     Attributes:
         name: name of the cached content; None if nothing is cached.
         until: the time after which the next request creates or prolongs the content.
-        ends: the time after which the state no longer holds: the content has expired, or the instructions
-            were used only once and count as new.
+        ends: the time after which the state no longer holds and may be forgotten: the content has expired, or
+            the instructions were used only once and count as new.
     """
 
     name: str | None
@@ -79,8 +81,9 @@ class CachedInstructions:
 
     async def _renew(self, instructions: str) -> _CacheState:
         now = self._clock()
+        self._kept = {each: state for each, state in self._kept.items() if now < state.ends}
         kept = self._kept.get(instructions)
-        if kept is None or now >= kept.ends:
+        if kept is None:
             return _CacheState(None, now, now + self._lifetime)
         if now < kept.until:
             return kept
@@ -89,8 +92,8 @@ class CachedInstructions:
             if kept.name is not None:
                 return await self._prolong(instructions, kept.name)
             return await self._create(instructions)
-        except RequestRefused:  # too few tokens to cache, which will not change
-            return _CacheState(None, math.inf, math.inf)
+        except RequestRefused:  # too few tokens to cache
+            return _CacheState(None, now + UNCACHED, now + UNCACHED)
         except ModelUnavailable:
             if kept.name is not None:
                 return kept._replace(until=min(later, kept.ends))
