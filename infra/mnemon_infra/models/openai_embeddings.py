@@ -170,14 +170,10 @@ class OpenAIEmbeddings:
         self._free = asyncio.Semaphore(REQUESTS)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors to store, one row for each text, of length 1.
+        """Return the vectors to store, one row for each text; see `Embedder.embed`.
 
-        White space gives zeros and is not sent. A text gives zeros, too, if the endpoint refuses even a short
-        beginning of it, but accepts other texts.
-
-        Raises:
-            EmbeddingUnavailable: the endpoint gives no usable answer.
-            EmbeddingRefused: the endpoint refuses the request, or its vectors have another dimension.
+        White space is not sent. A text gives zeros if the endpoint refuses even a short beginning of it, but
+        accepts other texts.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         try:
@@ -194,12 +190,7 @@ class OpenAIEmbeddings:
         """Return None: a transformer weighs words itself."""
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
-        """Return the vector of a query, of length 1, or all zeros for white space.
-
-        Raises:
-            EmbeddingUnavailable: the endpoint gives no usable answer.
-            EmbeddingRefused: the endpoint refuses the request, or its vectors have another dimension.
-        """
+        """Return the vector of a query; see `Embedder.embed_query`."""
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
         for batch in _split_batches([text]):
             await self._fill_rows(batch, vectors)

@@ -56,14 +56,10 @@ class AnthropicBatches:
         self._submitted: dict[str, str] = {}
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Submit a batch once and return Anthropic's id of the batch.
+        """Submit a batch, without retries; see `BatchApi.submit`.
 
         A submission that seems to have failed may have created a batch, which costs money: look for it with
         `find`.
-
-        Raises:
-            ModelUnavailable: Anthropic gives no usable answer; the batch may exist.
-            ModelRefused: Anthropic refuses the key or the batch, or the server does not support batches.
         """
         capabilities = await self._endpoint.read_capabilities()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
@@ -88,7 +84,7 @@ class AnthropicBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return Anthropic's id of a batch that may have been submitted; None if there is no such batch.
+        """Return Anthropic's id of a batch that may have been submitted; see `BatchApi.find`.
 
         Candidates are batches with the same number of lines that were created at most `SLACK` before `since`,
         or later. The ids in the results identify an ended batch, and this process knows the batches that it
@@ -98,7 +94,6 @@ class AnthropicBatches:
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.
-            ModelRefused: Anthropic refuses the key, or the server does not support batches.
         """
         is_open = False
         with self._translate_errors():
@@ -121,13 +116,9 @@ class AnthropicBatches:
         return None
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
-        """Ask Anthropic for the state of a batch.
+        """Ask Anthropic for the state of a batch; see `BatchApi.load_progress`.
 
         Anthropic keeps the results of an ended batch for 29 days; after that, the batch counts as failed.
-
-        Raises:
-            ModelUnavailable: Anthropic gives no usable answer.
-            ModelRefused: Anthropic refuses the key.
         """
         with self._translate_errors():
             try:
@@ -142,14 +133,9 @@ class AnthropicBatches:
             return BatchProgress("ended", done)
 
     async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Yield the results of an ended batch line by line, in any order.
+        """Yield the results of an ended batch; see `BatchApi.read_results`.
 
-        Lines without a readable id are left out.
-
-        Raises:
-            ModelUnavailable: Anthropic gives no usable answer, or some lines are missing; the results can be
-                read again.
-            ModelRefused: Anthropic refuses the key or the batch.
+        If lines are missing at the end, `ModelUnavailable` is raised; the results can be read again.
         """
         with self._translate_errors():
             batch = await self._batches.retrieve(provider_batch_id)

@@ -63,13 +63,7 @@ class AnthropicModel:
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request and wait for the answer.
-
-        Raises:
-            ModelUnavailable: Anthropic gives no usable answer.
-            ModelRefused: Anthropic refuses the key, the model or the kind of request.
-            RequestRefused: Anthropic will never take this request.
-        """
+        """Send a request and wait for the answer; see `LanguageModel.complete`."""
         try:
             return await self._request_answer(request)
         except RequestRefused as error:

@@ -74,7 +74,7 @@ class GoogleBatches:
         self._client = server.client
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Submit a batch and return the provider's id.
+        """Upload the lines and create a batch of them; see `BatchApi.submit`.
 
         The creation is requested once, without retries: two requests would create two batches.
         """
@@ -88,7 +88,7 @@ class GoogleBatches:
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return Google's id of the batch whose display name is `batch_id`; None if there is none.
+        """Return the id of the batch whose display name is `batch_id`; see `BatchApi.find`.
 
         Batches that were created more than `SLACK` before `since` do not count.
         """
@@ -99,14 +99,10 @@ class GoogleBatches:
         return await self._send_request(partial(self._read_progress, provider_batch_id))
 
     async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Download all results, then yield them line by line. Lines without a readable id are left out.
+        """Download all results, then yield them; see `BatchApi.read_results`.
 
-        A batch that has expired may have no results, and a batch that Google does not know has none.
-
-        Raises:
-            ModelUnavailable: Google gives no usable answer. If a download broke, the lines that have arrived
-                are yielded first.
-            ModelRefused: Google refuses the key or the batch.
+        A batch that has expired may have no results, and a batch that Google does not know has none. If a
+        download breaks, the lines that have arrived are yielded before `ModelUnavailable` is raised.
         """
         name = await self._send_request(partial(self._find_results, provider_batch_id))
         if name is None:

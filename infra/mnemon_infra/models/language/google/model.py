@@ -55,13 +55,7 @@ class GoogleModel:
         self._cached = cached
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request, with cached instructions if Google has them, and wait for the answer.
-
-        Raises:
-            ModelUnavailable: Google gives no usable answer.
-            ModelRefused: Google refuses the key, the model or the kind of request.
-            RequestRefused: Google will never take this request.
-        """
+        """Send a request, with cached instructions if Google has them; see `LanguageModel.complete`."""
         name = await self._cached.find_content(request.instructions)
         if name is None:
             return await self._complete_uncached(request)

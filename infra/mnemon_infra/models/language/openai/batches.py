@@ -60,10 +60,7 @@ class OpenAIBatches:
         self._client = endpoint.client
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Submit a batch and return the provider's id.
-
-        `batch_id` is mnemon's id, by which `find` identifies the batch.
-        """
+        """Upload the lines and create a batch of them; see `BatchApi.submit`."""
         # In another thread: the encoding may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._encode_lines, lines)
         with self._translate_errors():
@@ -79,7 +76,7 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the provider's id of the batch whose metadata hold `batch_id`; None if there is none.
+        """Return the id of the batch whose metadata hold `batch_id`; see `BatchApi.find`.
 
         Batches that were created more than `SLACK` before `since` do not count.
         """
@@ -101,12 +98,7 @@ class OpenAIBatches:
         return None
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
-        """Ask the server for the state of a batch.
-
-        Raises:
-            ModelUnavailable: the server gives no usable answer.
-            ModelRefused: the server refuses the key.
-        """
+        """Ask the server for the state of a batch; see `BatchApi.load_progress`."""
         with self._translate_errors():
             try:
                 batch = await self._client.batches.retrieve(provider_batch_id)
@@ -123,14 +115,10 @@ class OpenAIBatches:
                     return BatchProgress("running", done)
 
     async def read_results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Yield the results of an ended batch line by line, in any order.
+        """Yield the results of an ended batch; see `BatchApi.read_results`.
 
-        Lines without a readable id are left out.
-
-        Raises:
-            ModelUnavailable: the server gives no usable answer, or a file ends within a line. Complete lines
-                are yielded first; read the results again for the rest, which is paid for.
-            ModelRefused: the server refuses the key or the batch.
+        If a file ends within a line, complete lines are yielded before `ModelUnavailable` is raised. Read the
+        results again for the rest, which is paid for.
         """
         rejected: set[str] = set()
         with self._translate_errors():

@@ -60,13 +60,7 @@ class OpenAIModel:
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request and wait for the answer.
-
-        Raises:
-            ModelUnavailable: the server gives no usable answer.
-            ModelRefused: the server refuses the key, the model or the kind of request.
-            RequestRefused: the server will never take this request.
-        """
+        """Send a request in the form in use, or a weaker one; see `LanguageModel.complete`."""
         forms = (
             ANSWER_FORMS[ANSWER_FORMS.index(self._endpoint.form) :]
             if request.schema is not None
