@@ -1,7 +1,7 @@
 """Port for language models: answer a request, submit a batch, read its results."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
@@ -253,7 +253,7 @@ class RequestRefused(Exception):
     """The provider will never take this request, for example because it is too long; others may succeed.
 
     Attributes:
-        error: the provider's description; `add_explanation` adds it without the request's content.
+        error: the provider's description; `explain` adds it without the request's content.
         usage: tokens of the test request that showed that this request is the reason; None if none was sent.
     """
 
@@ -262,20 +262,40 @@ class RequestRefused(Exception):
         self.error = error
         self.usage = usage
 
-    def add_explanation(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
-        """Return the refusal with the provider's description, from which the request's content is removed.
+    async def explain(
+        self,
+        request: ModelRequest,
+        send_test: Callable[[ModelRequest], Awaitable[ModelAnswer]],
+        model: str,
+        *,
+        blames_test: bool = True,
+    ) -> "RequestRefused | ModelRefused":
+        """Return the error to raise for a refused request, after a test request with minimal text.
 
-        `usage` is the usage of the test request.
+        Some providers report a bad key or a reached spending limit in the same way as a refused text.
+
+        Args:
+            request: the refused request.
+            send_test: sends the request with minimal text.
+            model: the provider's name of the model.
+            blames_test: whether the error describes the refusal of the test if the test is refused too.
+
+        Returns:
+            `ModelRefused` if the test is refused too. Otherwise this refusal with the provider's description,
+            from which the request's content is removed.
+
+        Raises:
+            ModelUnavailable: the provider gives no usable answer to the test.
         """
+        try:
+            usage = (await send_test(replace(request, text="."))).usage
+        except RequestRefused as error:
+            return ModelRefused(
+                f"{error if blames_test else self}. A test request with minimal text was refused too: check "
+                f"the API key, the account at the provider, and the account's access to {model}"
+            )
         said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
-
-    def blame_account(self, model: str) -> ModelRefused:
-        """Return an error that says to check the account, as a minimal test request was refused too."""
-        return ModelRefused(
-            f"{self}. A test request with minimal text was refused too: check the API key, the account at "
-            f"the provider, and the account's access to {model}"
-        )
 
 
 class ModelNotConfigured(Exception):

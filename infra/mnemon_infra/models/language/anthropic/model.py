@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 
 # Imported here because the SDK would load them on first use, and block the event loop for a second.
 import anthropic.resources.messages
@@ -39,9 +38,6 @@ Before each retry, the SDK waits as long as the server requests, else longer eac
 server requests more than `endpoint.LONGEST_WAIT` seconds.
 """
 
-NOTHING = "."
-"""Text of a test request, which tells whether the text of a refused request is the reason for the refusal."""
-
 
 class AnthropicModel:
     """A model of Anthropic; see `LanguageModel`.
@@ -67,7 +63,7 @@ class AnthropicModel:
         try:
             return await self._request_answer(request)
         except RequestRefused as error:
-            raise error.add_explanation(request, await self._check_request(request)) from None
+            raise await error.explain(request, self._request_answer, self.model) from None
 
     async def _request_answer(self, request: ModelRequest) -> ModelAnswer:
         asked = build_params(request, self.model, await self._endpoint.read_capabilities(), cached_for="5m")
@@ -78,20 +74,6 @@ class AnthropicModel:
                 if not error.doc.lstrip().startswith("{"):
                     raise
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
-
-    async def _check_request(self, request: ModelRequest) -> Usage:
-        """Send a refused request again with minimal text, and return the usage of this test.
-
-        Anthropic reports a reached spending limit in the same way as a refused text.
-
-        Raises:
-            ModelUnavailable: the provider gives no usable answer to the test.
-            ModelRefused: the test is refused too, so the text is not the reason.
-        """
-        try:
-            return (await self._request_answer(replace(request, text=NOTHING))).usage
-        except RequestRefused as error:
-            raise error.blame_account(self.model) from None
 
 
 @asynccontextmanager

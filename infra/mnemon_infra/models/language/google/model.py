@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 
 import httpx2
@@ -35,9 +34,6 @@ RETRIES = 2
 LIFETIME = 600.0
 """Seconds for which Google keeps cached instructions."""
 
-NOTHING = "."
-"""Text of a test request, which tells whether the text of a refused request is the reason for the refusal."""
-
 
 class GoogleModel:
     """A model of Google; see `LanguageModel`.
@@ -67,21 +63,13 @@ class GoogleModel:
             return answered
 
     async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request without cached instructions.
-
-        If the request is refused, send it again with minimal text: a second refusal shows that the text is
-        not the reason.
-        """
         try:
-            return await self._server.send_request(partial(self._request_answer, request))
-        except RequestRefused as refused:
-            try:
-                checked = await self._server.send_request(
-                    partial(self._request_answer, replace(request, text=NOTHING))
-                )
-            except RequestRefused as error:
-                raise error.blame_account(self.model) from None
-            raise refused.add_explanation(request, checked.usage) from None
+            return await self._send_uncached(request)
+        except RequestRefused as error:
+            raise await error.explain(request, self._send_uncached, self.model) from None
+
+    async def _send_uncached(self, request: ModelRequest) -> ModelAnswer:
+        return await self._server.send_request(partial(self._request_answer, request))
 
     async def _request_answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:

@@ -25,7 +25,6 @@ from mnemon_infra.models.language.port import (
     ModelAnswer,
     ModelNotConfigured,
     ModelRequest,
-    Usage,
 )
 from mnemon_infra.models.language.reasoning import strip_thoughts
 
@@ -72,7 +71,7 @@ class OpenAIModel:
             except ParameterRefused as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
-                raise error.add_explanation(request, await self._check_request(error)) from None
+                raise await error.explain(request, self._post_test, self.model, blames_test=False) from None
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
@@ -107,20 +106,10 @@ class OpenAIModel:
                 if error.parameter not in body or not self._endpoint.omit_parameter(error.parameter):
                     raise
 
-    async def _check_request(self, refused: ParameterRefused) -> Usage:
-        """Send a test request after a refused one, and return the usage of the test.
-
-        Some servers report a bad key in the same way as a refused text.
-
-        Raises:
-            ModelUnavailable: the provider gives no usable answer to the test.
-            ModelRefused: the test is refused too, so the text is not the reason.
-        """
-        try:
-            body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
-            return (await self._post(body)).usage
-        except ParameterRefused:
-            raise refused.blame_account(self.model) from None
+    async def _post_test(self, request: ModelRequest) -> ModelAnswer:
+        return await self._post(
+            {"model": self.model, "messages": [{"role": "user", "content": request.text}]}
+        )
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
         with self._endpoint.translate_errors():
