@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from mnemon_consumers.retrieve.search.query.period_words import DateWord, Meaning, WordKind, split_date_words
@@ -351,26 +351,10 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[_DateRa
     return match.found.end(), [_DateRange(day - around, day + around + timedelta(days=1), unit)]
 
 
-def _read_time_ago(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
-    return _read_distance(match, -1)
-
-
-def _read_time_ahead(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
-    return _read_distance(match, 1)
-
-
 def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[_DateRange]]:
     day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
     around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
     return match.found.end(), [_DateRange(day - around, day + around + timedelta(days=1))]
-
-
-def _read_half_year_ago(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
-    return _read_half_year(match, -1)
-
-
-def _read_half_year_ahead(match: _RuleMatch) -> tuple[int, list[_DateRange]]:
-    return _read_half_year(match, 1)
 
 
 def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[_DateRange]] | None:
@@ -677,18 +661,18 @@ _CALENDAR: Final = _build_rules(
     ("(?P<day> NAMED_DAY)", _read_named_day),
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
     ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
-    ("COUNTED? UNIT THE? AGO", _read_time_ago),
-    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", _read_time_ago),
-    ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", _read_half_year_ago),
-    ("COUNTED UNIT FROM NOW", _read_time_ahead),
-    ("AFTER_TIME COUNTED? UNIT", _read_time_ahead),
-    ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", _read_half_year_ahead),
+    ("COUNTED? UNIT THE? AGO", partial(_read_distance, direction=-1)),
+    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", partial(_read_distance, direction=-1)),
+    ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", partial(_read_half_year, direction=-1)),
+    ("COUNTED UNIT FROM NOW", partial(_read_distance, direction=1)),
+    ("AFTER_TIME COUNTED? UNIT", partial(_read_distance, direction=1)),
+    ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", partial(_read_half_year, direction=1)),
     (
         (
             "(?<= IN) (?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL]) )"
             "(?! TIME_UNIT ) UNIT (?! AGO )"
         ),
-        _read_time_ahead,
+        partial(_read_distance, direction=1),
     ),
     ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling_period),
     ("(?P<shift> PAST) UNIT", _read_rolling_period),
