@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import (
+    UNFOUND,
     FusedCandidate,
     QueryWords,
     compute_relevance,
@@ -26,9 +27,6 @@ WEIGHT: Final = 0.02
 """Change of the factor `importance` per step of importance."""
 
 _NO_LINKS: Final[Mapping[str, float]] = MappingProxyType({})
-
-_UNFOUND: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
-"""Candidate of a linked fact that neither words nor meaning have found."""
 
 
 class RankedFact(NamedTuple):
@@ -59,7 +57,7 @@ def rank_facts(
         links: relevance by names that a fact shares with a found fact, by fact id.
         person: whom the query is about; None if it does not tell.
     """
-    unfound = _UNFOUND._replace(
+    unfound = UNFOUND._replace(
         similarity=find_lowest_similarity(candidates.values()),
         trust=min((each.trust for each in candidates.values()), default=1.0),
     )

@@ -1,7 +1,7 @@
 """Fusion of the rankings by words and by meaning into one ranking. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -50,7 +50,8 @@ class FusedCandidate(NamedTuple):
     trust: float = 1.0
 
 
-_UNFOUND_BY_WORDS = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
+UNFOUND: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
+"""Candidate that neither words nor meaning have found."""
 
 
 def fuse_rankings(
@@ -80,7 +81,7 @@ def fuse_rankings(
         for hit, one in zip(by_words, words, strict=True)
     }
     for hit, other in zip(by_meaning or (), meaning, strict=True):
-        known = candidates.get(hit.id.int, _UNFOUND_BY_WORDS)
+        known = candidates.get(hit.id.int, UNFOUND)
         score = known.score + of_meaning * other
         candidates[hit.id.int] = FusedCandidate(
             hit.payload, score, known.words, other, known.overlap, hit.score

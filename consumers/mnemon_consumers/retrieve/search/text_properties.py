@@ -1,13 +1,15 @@
 """Properties of a message's text that the ranking uses. No I/O, no clock."""
 
+import re
 from functools import cached_property, lru_cache
 from typing import Final
 
 from mnemon_consumers.retrieve.search.query.intent import (
+    FIRST_PERSON,
     LOOKED_AT,
-    speaks_of_others,
+    SECOND_PERSON,
+    TIMES,
     split_words,
-    tells_time,
 )
 from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
 from mnemon_infra.models import bm25
@@ -16,6 +18,11 @@ REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached; the cache takes some megabytes, at most 60 MB."""
 
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
+
+_NUMBER_OF_TIME: Final = re.compile(
+    r"\b(?:(?:19|20)\d\d|[0-3]?\d(?:st|nd|rd|th)|[0-3]?\d-?(?:го|е|му)|[0-2]?\d:[0-5]\d)\b", re.IGNORECASE
+)
+"""A year, a day of a month as "21st" or "21-го", or a time of day."""
 
 
 class TextProperties:
@@ -38,12 +45,16 @@ class TextProperties:
     @cached_property
     def tells_time(self) -> bool:
         """Return whether the text names a time, such as "yesterday" or "2024"."""
-        return tells_time(self._text, split_words(self._text))
+        words = split_words(self._text)
+        return not TIMES.isdisjoint(words) or (
+            any(word[0].isdigit() for word in words) and _NUMBER_OF_TIME.search(self._text) is not None
+        )
 
     @cached_property
     def speaks_of_others(self) -> bool:
         """Return whether the text is about the person addressed, and not about the speaker."""
-        return speaks_of_others(split_words(self._text))
+        words = split_words(self._text)
+        return not SECOND_PERSON.isdisjoint(words) and FIRST_PERSON.isdisjoint(words)
 
     @cached_property
     def name_words(self) -> frozenset[str]:

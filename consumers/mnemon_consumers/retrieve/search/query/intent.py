@@ -4,7 +4,7 @@ No I/O, no clock.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -63,10 +63,6 @@ january february april june july august september october november december
 января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре
 """
-_NUMBER_OF_TIME: Final = re.compile(
-    r"\b(?:(?:19|20)\d\d|[0-3]?\d(?:st|nd|rd|th)|[0-3]?\d-?(?:го|е|му)|[0-2]?\d:[0-5]\d)\b", re.IGNORECASE
-)
-"""A year, a day of a month as "21st" or "21-го", or a time of day."""
 
 FIRST_PERSON: Final = frozenset(_I.split())
 SECOND_PERSON: Final = frozenset(_YOU.split())
@@ -292,20 +288,3 @@ def _list_general_terms() -> frozenset[int]:
 def split_words(text: str) -> frozenset[str]:
     """Return the distinct words in the first `LOOKED_AT` characters of a text, in lower case."""
     return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
-
-
-def tells_time(text: str, words: Collection[str]) -> bool:
-    """Return whether a text names a time, such as "yesterday" or "2024".
-
-    Args:
-        text: the text.
-        words: the distinct words of the text in lower case.
-    """
-    return not TIMES.isdisjoint(words) or (
-        any(word[0].isdigit() for word in words) and _NUMBER_OF_TIME.search(text) is not None
-    )
-
-
-def speaks_of_others(words: Collection[str]) -> bool:
-    """Return whether a text with these words is about the person addressed, and not about the speaker."""
-    return not SECOND_PERSON.isdisjoint(words) and FIRST_PERSON.isdisjoint(words)
