@@ -64,7 +64,7 @@ def find_partial_change(alignment: Alignment) -> str | None:
         return None
     if _is_uncertain(new) and not _is_uncertain(old):
         return "the newer fact says only that something may be so"
-    if _has_word_of(new, "sometimes") and not _has_word_of(old, "sometimes"):
+    if new.has_word_of("sometimes") and not old.has_word_of("sometimes"):
         return "only the newer fact says that something is so sometimes"
     is_timed = any(term.kind in (TermKind.DATE, TermKind.NUMBER) for term in old.terms)
     if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
@@ -98,7 +98,7 @@ def _adds_to_verb(alignment: Alignment) -> bool:
 
 def _is_uncertain(statement: ParsedFact) -> bool:
     raw = statement.raw
-    if _has_word_of(statement, "uncertain"):
+    if statement.has_word_of("uncertain"):
         return True
     if "может" in raw:
         following = raw[raw.index("может") + 1 :]
@@ -161,7 +161,7 @@ def _is_amount_word(word: str) -> bool:
 
 def _is_hypothetical(statement: ParsedFact) -> bool:
     """Return whether a fact imagines something; "would like to" and «хотел бы» tell a wish."""
-    return _has_word_of(statement, "hypothetical") and not _has_word_of(statement, "wishing")
+    return statement.has_word_of("hypothetical") and not statement.has_word_of("wishing")
 
 
 def _has_other_condition(alignment: Alignment) -> bool:
@@ -197,8 +197,4 @@ def _list_conditions(statement: ParsedFact) -> list[range]:
 
 
 def _list_frequencies(statement: ParsedFact) -> set[str]:
-    return {frequency for frequency in _FREQUENCIES if _has_word_of(statement, frequency)}
-
-
-def _has_word_of(statement: ParsedFact, words: str) -> bool:
-    return not load_lexicon().grammar[words].isdisjoint(statement.raw)
+    return {frequency for frequency in _FREQUENCIES if statement.has_word_of(frequency)}

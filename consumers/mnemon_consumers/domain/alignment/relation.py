@@ -256,8 +256,7 @@ class _PairComparison:
 
     def _applies_to_all_kinds(self) -> bool:
         """Return whether the older fact denies, or one of the facts names an allergy."""
-        allergies = load_lexicon().grammar["allergies"]
-        return self.old.is_negated or not allergies.isdisjoint((*self.old.raw, *self.new.raw))
+        return self.old.is_negated or any(each.has_word_of("allergies") for each in (self.old, self.new))
 
     def _find_reason_to_keep(self) -> str | None:
         """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
@@ -788,8 +787,7 @@ class _PairComparison:
             or any(is_cyrillic(each.text) and not _is_predicate(each.text) for each in (verb, other))
         ):
             return False
-        objects = load_lexicon().grammar["objects"]
-        is_told = not (objects.isdisjoint(self.old.raw) and objects.isdisjoint(self.new.raw))
+        is_told = self.old.has_word_of("objects") or self.new.has_word_of("objects")
         return any(
             (a.kind in (TermKind.NAME, TermKind.PERSON) or (a.kind is TermKind.WORD and is_told))
             and a.is_head != b.is_head
@@ -801,8 +799,7 @@ class _PairComparison:
         """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
         if self._is_passive():
             return False
-        comparisons = load_lexicon().grammar["comparisons"]
-        is_comparison = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
+        is_comparison = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
         pairs = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -1108,7 +1105,7 @@ class _PairComparison:
     def _switches_from_old(self) -> bool:
         """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
-            not load_lexicon().grammar["switching"].isdisjoint(self.new.raw)
+            self.new.has_word_of("switching")
             and self.share_old >= 0.35
             and list_kinds(self.alignment.old) <= {TermKind.WORD, TermKind.DATE}
             and not (self.new.is_planned or self.old.is_past)
@@ -1178,8 +1175,7 @@ class _PairComparison:
         is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
         is_other = is_other or (not self.old.has_head and any(term.is_head for term in left.new))
         is_new = has_changed and not is_other
-        switching = load_lexicon().grammar["switching"]
-        is_part = not switching.isdisjoint(self.new.raw) and _is_part_of_phrase(self.new, left.new)
+        is_part = self.new.has_word_of("switching") and _is_part_of_phrase(self.new, left.new)
         if (
             is_new
             and is_short
@@ -1208,8 +1204,7 @@ class _PairComparison:
         if list_denied_values(self.new):
             return True
         grammar = load_lexicon().grammar
-        is_now = not grammar["now"].isdisjoint(self.new.raw)
-        if not is_now or any(
+        if not self.new.has_word_of("now") or any(
             is_in_table(word, "changed") and word not in grammar["now"] for word in self.new.raw
         ):
             return True
@@ -1414,7 +1409,7 @@ class _PairComparison:
         if not _COMPARATIVES.isdisjoint(self.old.raw) and _COMPARATIVES.isdisjoint(self.new.raw):
             return bool(left.old) and self.share_new >= SUBSET_SHARE
         comparisons = load_lexicon().grammar["comparisons"]
-        is_compared = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
+        is_compared = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
         verbs = [b.place for _, b in left.pairs if b.text in comparisons]
         has_moved = any(
             self.old.words.index(a) != self.new.words.index(b)

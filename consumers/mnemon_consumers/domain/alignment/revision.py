@@ -28,8 +28,7 @@ def find_revision(alignment: Alignment) -> str | None:
     old, new = alignment.statements
     if _is_permitted(alignment):
         return "the newer fact permits what the older one forbids"
-    hypothetical = load_lexicon().grammar["hypothetical"]
-    is_wish = new.is_planned or not hypothetical.isdisjoint(new.raw)
+    is_wish = new.is_planned or new.has_word_of("hypothetical")
     if old.is_past != new.is_past or (is_wish and not old.is_planned):
         return None
     if _is_corrected(alignment):
@@ -47,7 +46,7 @@ def find_other_restriction(alignment: Alignment) -> str | None:
     old, new = alignment.statements
     if _says_not_only(old) != _says_not_only(new):
         return "only one of the facts says that there is more"
-    has_only = [not load_lexicon().grammar["only"].isdisjoint(each.raw) for each in (old, new)]
+    has_only = [each.has_word_of("only") for each in (old, new)]
     if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
         return "the newer fact says that only a part is so"
     ages = [_list_ages(each) for each in (old, new)]
@@ -83,7 +82,7 @@ def is_switch_of_kind(alignment: Alignment) -> bool:
     For example, "Switched to tea" does beside "Drinks coffee".
     """
     old, new = alignment.statements
-    if load_lexicon().grammar["switching"].isdisjoint(new.raw) or len(old.clauses) != 1 or alignment.pairs:
+    if not new.has_word_of("switching") or len(old.clauses) != 1 or alignment.pairs:
         return False
     if old.is_past or old.is_planned or new.is_planned or old.denies_or_ends or new.is_negated:
         return False
@@ -173,8 +172,7 @@ def _is_corrected(alignment: Alignment) -> bool:
 def _is_narrowed(alignment: Alignment) -> bool:
     """Return whether the newer fact says that only a kind of the thing is meant: "only to peanuts"."""
     old, new = alignment.statements
-    only, remainder = load_lexicon().grammar["only"], load_lexicon().grammar["remainder"]
-    if old.is_negated or _says_not_only(new) or not only.isdisjoint(old.raw):
+    if old.is_negated or _says_not_only(new) or old.has_word_of("only"):
         return False
     restricted = [term for term in alignment.new if _is_restricted(new, term)]
     kinds = [b for a, b in alignment.pairs if is_kind_of(b, a) and _is_restricted(new, b)]
@@ -183,7 +181,9 @@ def _is_narrowed(alignment: Alignment) -> bool:
     rest = [
         term
         for term in alignment.new
-        if term not in restricted and term.text not in remainder and not is_permission(term)
+        if term not in restricted
+        and term.text not in load_lexicon().grammar["remainder"]
+        and not is_permission(term)
     ]
     is_whole = len(sorts) == len(alignment.old) <= 1 and not rest
     # "Only eats apples" may be one of several habits.
@@ -195,7 +195,7 @@ def _is_narrowed(alignment: Alignment) -> bool:
 
 def _tells_allergy_or_feeling(statement: ParsedFact) -> bool:
     is_feeling = any(pole.startswith("feeling") for term in statement.terms for pole in term.opposites)
-    return is_feeling or not load_lexicon().grammar["allergies"].isdisjoint(statement.raw)
+    return is_feeling or statement.has_word_of("allergies")
 
 
 def _is_sort_of(particular: Term, general: Term) -> bool:
@@ -230,7 +230,7 @@ def _is_permitted(alignment: Alignment) -> bool:
     is_new_subject = any(
         b.is_head and not a.is_head and a.kind is not TermKind.WORD for a, b in alignment.pairs
     )
-    has_permission = not load_lexicon().grammar["permitting"].isdisjoint(new.raw)
+    has_permission = new.has_word_of("permitting")
     has_other_verb = any(map(_may_be_verb, alignment.old)) and any(map(_may_be_verb, alignment.new))
     is_other = is_new_subject or has_other_verb or has_other_adjective(alignment)
     return has_permission and is_said and not (rest or lost or is_other)
@@ -252,9 +252,8 @@ def has_other_adjective(alignment: Alignment) -> bool:
 def permits_something_else(alignment: Alignment) -> bool:
     """Return whether the newer fact permits something, and the older fact does not forbid it."""
     old, new = alignment.statements
-    permitting = load_lexicon().grammar["permitting"]
     is_said = any(word.startswith(("can't", "cannot", "нельзя")) for word in old.raw)
-    is_permission = permitting.isdisjoint(old.raw) and not permitting.isdisjoint(new.raw)
+    is_permission = new.has_word_of("permitting") and not old.has_word_of("permitting")
     return is_permission and not (is_said or _forbids(old))
 
 

@@ -5,6 +5,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+
 
 class TermKind(Enum):
     """Kind of a term. The greater its weight, the more a term without a counterpart makes facts differ."""
@@ -106,6 +108,10 @@ class ParsedFact:
     def denies_or_ends(self) -> bool:
         """Return whether the fact denies something, or says that a state or a habit is over."""
         return self.is_negated or self.is_ended or self.is_quit
+
+    def has_word_of(self, words: str) -> bool:
+        """Return whether the fact has a word of the list `words` in `Lexicon.grammar`."""
+        return not load_lexicon().grammar[words].isdisjoint(self.raw)
 
     def find_word_before(self, term: Term) -> str:
         """Return the word before a term, in lower case; empty at the beginning."""
