@@ -22,7 +22,7 @@ only by the lexicon, their forms or their root."""
 PREFIX: Final = 5
 """Minimum number of letters, from the beginning, that two words of one root have in common."""
 
-_EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
+_MATCHED_BY_KEY: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
 """Kinds of terms that match only by a common key, or as a thing and its kind."""
 
 
@@ -133,14 +133,14 @@ def _list_unmatched(statement: ParsedFact, matched: Container[int]) -> tuple[Ter
 
 def _is_comparable(term: Term) -> bool:
     """Return whether a term may match a term with which it has no key in common."""
-    return term.kind not in _EXACT or bool(term.kinds)
+    return term.kind not in _MATCHED_BY_KEY or bool(term.kinds)
 
 
 def _measure_likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
     """Return how alike two terms without a common key are, 0 to 1; terms with 0 do not match."""
     if (a.kinds or b.kinds) and (is_kind_of(a, b) or is_kind_of(b, a)):
         return 0.7
-    if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
+    if a.kind in _MATCHED_BY_KEY or b.kind in _MATCHED_BY_KEY or (a.opposites and are_opposite(a, b)):
         return 0.0
     if a.sorts and b.sorts:
         return 0.0  # "nuts" and "peanuts"

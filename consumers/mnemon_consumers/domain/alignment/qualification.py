@@ -8,7 +8,7 @@ from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.replacement import is_habitual
 from mnemon_consumers.domain.alignment.revision import list_denied_values
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import NUMERIC_KINDS, ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 _FREQUENCIES: Final = ("always", "often", "sometimes")
@@ -66,7 +66,7 @@ def find_partial_change(alignment: Alignment) -> str | None:
         return "the newer fact says only that something may be so"
     if new.has_word_of("sometimes") and not old.has_word_of("sometimes"):
         return "only the newer fact says that something is so sometimes"
-    is_timed = any(term.kind in (TermKind.DATE, TermKind.NUMBER) for term in old.terms)
+    is_timed = any(term.kind in NUMERIC_KINDS for term in old.terms)
     if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
         return "the newer fact is about a part of the time"
     return None

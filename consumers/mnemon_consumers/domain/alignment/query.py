@@ -19,7 +19,7 @@ from mnemon_consumers.domain.alignment.query_words import (
     parse_words,
 )
 from mnemon_consumers.domain.alignment.question_phrase import is_only_answer
-from mnemon_consumers.domain.alignment.statement import TermKind
+from mnemon_consumers.domain.alignment.statement import EXACT_KINDS
 
 LONGEST: Final = 500
 """Maximum number of characters of a query to read, from its beginning."""
@@ -42,8 +42,6 @@ SHARE_BY_SEVERAL: Final = 0.3
 DISAGREEMENT: Final = 0.5
 """Factor for the fit of a fact that disagrees with the query: in person, negation, direction, word order or
 tense."""
-
-_DETAIL_KINDS: Final = (TermKind.NAME, TermKind.DATE, TermKind.NUMBER)
 
 
 class FactFit(NamedTuple):
@@ -126,7 +124,7 @@ def _says_something_else(fact: ContentWords, query: ContentWords) -> bool:
     """
     parsed = parse_fact(fact.text)
     clauses = [[term for term in parsed.words if term.place in clause] for clause in parsed.clauses]
-    telling = [terms for terms in clauses if not all(term.kind in _DETAIL_KINDS for term in terms)]
+    telling = [terms for terms in clauses if not all(term.kind in EXACT_KINDS for term in terms)]
     said = [parse_words(" ".join(term.text for term in terms)) for terms in telling]
     return any(words.content and not words.sum_weight_in(query) for words in said)
 

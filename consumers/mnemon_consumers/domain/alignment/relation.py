@@ -50,7 +50,7 @@ from mnemon_consumers.domain.alignment.revision import (
     permits_something_else,
     replaces_other_value,
 )
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import EXACT_KINDS, NUMERIC_KINDS, ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.syntax import is_past_form
 
 
@@ -103,8 +103,7 @@ SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
 replaced."""
 
-_NUMERIC_KINDS: Final = frozenset((TermKind.DATE, TermKind.NUMBER))
-_KINDS_OF_DETAILS: Final = _NUMERIC_KINDS | {TermKind.LIGHT}
+_KINDS_OF_DETAILS: Final = NUMERIC_KINDS | {TermKind.LIGHT}
 """Kinds of terms that facts on different things may share, such as "since" and "years"."""
 
 _KINDS_OF_QUALIFIERS: Final = (TermKind.WORD, TermKind.NUMBER)
@@ -345,7 +344,7 @@ class _PairComparison:
         For example, "Found a job for her brother" does beside "Is looking for a job".
         """
         return any(
-            term.kind in (TermKind.NAME, TermKind.PERSON)
+            term.is_someone
             and not term.is_head
             and (term.role == "for" or self.new.find_word_before(term) == "для")
             for term in self.alignment.new
@@ -456,7 +455,7 @@ class _PairComparison:
         before = next((t for t in reversed(self.alignment.old) if t.place < clause.start), None)
         if before is None:
             return False
-        is_after_time = before.kind in _NUMERIC_KINDS and self._is_time(clause)
+        is_after_time = before.kind in NUMERIC_KINDS and self._is_time(clause)
         if is_after_time and TermKind.DATE in list_kinds(self.alignment.new):
             return True
         if len(left) < len(clause):
@@ -473,14 +472,14 @@ class _PairComparison:
         """Return whether a clause says something by itself: "speaks French", "rent 900", "vegan"."""
         said = parse_fact(" ".join(self.old.raw[clause.start : clause.stop]))
         kinds = list_kinds(terms)
-        has_amount = TermKind.WORD in kinds and not kinds.isdisjoint(_NUMERIC_KINDS)
+        has_amount = TermKind.WORD in kinds and not kinds.isdisjoint(NUMERIC_KINDS)
         return bool(said.slots) or said.is_copular or has_amount or _begins_with_verb(terms)
 
     def _is_time(self, clause: range) -> bool:
         """Return whether a clause of the older fact has only dates and numbers: "since 5 May", "at 10"."""
         kinds = list_kinds(term for term in self.old.terms if term.place in clause)
         words = self.old.raw[clause.start : clause.stop]
-        return kinds <= _NUMERIC_KINDS and load_lexicon().grammar["copulas"].isdisjoint(words)
+        return kinds <= NUMERIC_KINDS and load_lexicon().grammar["copulas"].isdisjoint(words)
 
     def _list_bare_clauses(self) -> list[list[Term]]:
         """Return the terms of the later clauses of the newer fact that have no other words."""
@@ -674,7 +673,7 @@ class _PairComparison:
 
     def _is_paid_by_creditor(self) -> bool:
         """Return whether the newer fact says that the creditor pays or returns something."""
-        return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
+        return any(a.is_someone and b.is_head and not a.is_head for a, b in self.alignment.pairs)
 
     def _has_unit(self, number: Term) -> bool:
         """Return whether a date or a unit follows a number: "3 мая", "3000 рублей"."""
@@ -714,7 +713,7 @@ class _PairComparison:
         is_unpaid = (
             "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in self.alignment.old)
         )
-        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._has_exact_term(tuple(old))
+        is_other = is_unpaid or bool(old and new) or len(old) > 1 or _has_exact_term(old)
         if (
             is_other
             or not about
@@ -728,11 +727,9 @@ class _PairComparison:
         """Return whether the newer fact reports the return from a trip that the older fact plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
-        is_stay = "residence" in self.old.slots or {
-            TermKind.PERSON,
-            TermKind.NAME,
-            TermKind.NUMBER,
-        } & list_kinds(self.alignment.old)
+        is_stay = "residence" in self.old.slots or any(
+            term.is_someone or term.kind is TermKind.NUMBER for term in self.alignment.old
+        )
         is_back = bool(self.alignment.new) and all(
             term.kind is TermKind.WORD and not _RETURNS.isdisjoint(term.text.split())
             for term in self.alignment.new
@@ -789,7 +786,7 @@ class _PairComparison:
             return False
         is_told = self.old.has_word_of("objects") or self.new.has_word_of("objects")
         return any(
-            (a.kind in (TermKind.NAME, TermKind.PERSON) or (a.kind is TermKind.WORD and is_told))
+            (a.is_someone or (a.kind is TermKind.WORD and is_told))
             and a.is_head != b.is_head
             and not (self.new if a.is_head else self.old).has_head
             for a, b in self.alignment.pairs
@@ -817,7 +814,7 @@ class _PairComparison:
         (a, b), (c, d) = first, second
         if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
             return False
-        are_names = all(_is_someone(x) or _is_someone(y) for x, y in (first, second))
+        are_names = all(x.is_someone or y.is_someone for x, y in (first, second))
         return are_names and _has_word_between(self.old, a, c) and _has_word_between(self.new, d, b)
 
     def _is_passive(self) -> bool:
@@ -859,8 +856,7 @@ class _PairComparison:
             left_new = tuple(
                 term
                 for term in left_new
-                if term.kind not in (TermKind.DATE, TermKind.NUMBER)
-                and not (self._is_stopped() and is_listed(term, "units"))
+                if term.kind not in NUMERIC_KINDS and not (self._is_stopped() and is_listed(term, "units"))
             )
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.compute_share(left_new)
@@ -872,8 +868,8 @@ class _PairComparison:
             return self._decide_update("the newer fact says that the older one has ended or holds again")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _list_nouns(left.old) and _list_nouns(left_new)
-        if nouns_differ or (self._has_exact_term(left.old) and self._has_exact_term(left_new)):
-            if self.score >= SUBSTITUTED_SHARE or self._has_exact_term(left.old):
+        if nouns_differ or (_has_exact_term(left.old) and _has_exact_term(left_new)):
+            if self.score >= SUBSTITUTED_SHARE or _has_exact_term(left.old):
                 return self._decide_different("they differ in more than the denial")
             return None
         is_wanted = old.is_planned and not old.is_past
@@ -882,8 +878,8 @@ class _PairComparison:
             is_wanted
             and is_sale
             and new.is_past
-            and not self._has_exact_term(left.old)
-            and not self._has_exact_term(left_new)
+            and not _has_exact_term(left.old)
+            and not _has_exact_term(left_new)
         ):
             return self._decide_update("the newer fact says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
@@ -941,7 +937,7 @@ class _PairComparison:
     def _is_other_event(self) -> bool:
         """Return whether the facts tell different dates of two coming events: "arrives", "leaves"."""
         left = self.alignment
-        is_dated = self._has_exact_term(left.old) and self._has_exact_term(left.new)
+        is_dated = _has_exact_term(left.old) and _has_exact_term(left.new)
         is_coming = not (self.old.is_past or self.new.is_past or self.new.is_changed)
         has_date = TermKind.DATE in list_kinds(self.old.terms) & list_kinds(self.new.terms)
         return is_dated and is_coming and has_date and _begins_with_verb(left.old)
@@ -977,7 +973,7 @@ class _PairComparison:
     def _is_denied_in_clause(self) -> bool:
         """Return whether a part of one Russian fact denies everything that the other fact says."""
         old, new, left = self.old, self.new, self.alignment
-        if old.is_english or self._has_exact_term(left.old) or _list_nouns(left.old):
+        if old.is_english or _has_exact_term(left.old) or _list_nouns(left.old):
             return False
         if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
             return not left.old
@@ -985,7 +981,7 @@ class _PairComparison:
             is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs
         )
         is_about_same = any(a.kind is not TermKind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
-        is_other = any(term.kind in (TermKind.NAME, TermKind.PERSON) for term in left.new)
+        is_other = any(term.is_someone for term in left.new)
         if not (self._is_stopped() or old.is_negated):
             is_other = is_other or any(
                 term.role in ("with", "after", "before", "without") and term.place < new.reason_at
@@ -1018,10 +1014,7 @@ class _PairComparison:
             return False
         if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
             return False
-        if {TermKind.NAME, TermKind.PERSON} & list_kinds(left.old) and {
-            TermKind.NAME,
-            TermKind.PERSON,
-        } & list_kinds(left.new):
+        if all(any(term.is_someone for term in side) for side in (left.old, left.new)):
             return False
         return any(
             a.role == "to"
@@ -1070,7 +1063,7 @@ class _PairComparison:
         is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
         is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
-            not self._has_exact_term(self.alignment.old)
+            not _has_exact_term(self.alignment.old)
             and len(_list_nouns(self.alignment.old)) <= self.old.is_english
         )
         has_topic = any(a.kind is not TermKind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
@@ -1083,7 +1076,7 @@ class _PairComparison:
             is_listed(term, "professions") for term in self.alignment.old if not term.role
         )
         is_same = self.old.has_head == self.new.has_head and not self.old.is_past
-        return is_retired and is_job and is_same and not (left_new or self._has_exact_term(left_new))
+        return is_retired and is_job and is_same and not left_new
 
     def _is_stopped(self) -> bool:
         """Return whether a Russian fact says that an activity has stopped: "не курит уже три месяца"."""
@@ -1096,9 +1089,7 @@ class _PairComparison:
     def _says_amount(self, left: Sequence[Term]) -> bool:
         """Return whether terms of the older fact only tell how much or how often."""
         return all(
-            term.kind in (TermKind.NUMBER, TermKind.DATE)
-            or is_listed(term, "units")
-            or self.old.find_word_before(term) == "по"
+            term.kind in NUMERIC_KINDS or is_listed(term, "units") or self.old.find_word_before(term) == "по"
             for term in left
         )
 
@@ -1122,7 +1113,7 @@ class _PairComparison:
             and self.share_old >= 0.45
             and bool(pairs)
             and not (
-                self._has_exact_term(self.alignment.old)
+                _has_exact_term(self.alignment.old)
                 or (_list_nouns(self.alignment.old) and _list_nouns(self.alignment.new))
             )
         )
@@ -1148,7 +1139,7 @@ class _PairComparison:
             return self._decide_update("the newer fact names something else instead")
         if not (left.old and left.new):
             return None
-        hard = list_kinds(left.old) & list_kinds(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
+        hard = list_kinds(left.old) & list_kinds(left.new) & EXACT_KINDS
         is_done = self._is_carried_out() and self.new.is_past
         if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
             return self._decide_update("the newer fact says that the plan is carried out")
@@ -1211,7 +1202,7 @@ class _PairComparison:
         verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in grammar["exclusive"]]
         if verbs:
             return not any(is_limited(self.alignment, side) for side in (0, 1))
-        if any(a.is_head and b.is_head and not _is_someone(a) and a.weight for a, b in self.alignment.pairs):
+        if any(a.is_head and b.is_head and not a.is_someone and a.weight for a, b in self.alignment.pairs):
             return True
         if self._is_way_of_answer():
             return True
@@ -1236,7 +1227,7 @@ class _PairComparison:
             (a, b)
             for a, b in self.alignment.pairs
             if a.kind not in (TermKind.LIGHT, TermKind.DATE)
-            and not (a.is_head and b.is_head and _is_someone(a))
+            and not (a.is_head and b.is_head and a.is_someone)
             and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
         # "Moved to Dublin" says nothing about what else happened there.
@@ -1263,13 +1254,14 @@ class _PairComparison:
 
     def _has_kept_value(self) -> bool:
         """Return whether the older fact already has the value to which the newer fact reports a change."""
-        kinds = (TermKind.NAME, TermKind.NUMBER, TermKind.DATE)
-        is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
+        is_value_new = any(
+            t.kind in EXACT_KINDS and t.role != "from" and not t.is_head for t in self.alignment.new
+        )
         last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
         if any(b.kind is TermKind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
             return True
         return not is_value_new and any(
-            (b.kind in kinds or is_listed(b, "units"))
+            (b.kind in EXACT_KINDS or is_listed(b, "units"))
             and (self.new.find_word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
             for _, b in self.alignment.pairs
         )
@@ -1279,17 +1271,13 @@ class _PairComparison:
         is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
         return (
             is_current
-            and not self._has_exact_term(self.alignment.old)
+            and not _has_exact_term(self.alignment.old)
             and not any(term.is_head and "nomn" in list_grammemes(term.text) for term in self.alignment.new)
             and any(
                 b.kind is TermKind.NAME and self.new.find_word_before(b) == "вместо"
                 for _, b in self.alignment.pairs
             )
         )
-
-    def _has_exact_term(self, left: tuple[Term, ...]) -> bool:
-        """Return whether a name, a number or a date is among terms without a counterpart."""
-        return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
         """Return whether a Russian fact reports a change, and lacks only the amount of the older fact."""
@@ -1552,10 +1540,6 @@ def _have_one_form(a: Term, b: Term) -> bool:
     return any(not key.startswith("same ") for key in a.keys & b.keys)
 
 
-def _is_someone(term: Term) -> bool:
-    return term.kind in (TermKind.NAME, TermKind.PERSON)
-
-
 def _is_owner(statement: ParsedFact, person: Term) -> bool:
     """Return whether a person is the owner of something: "собака друга", "the neighbour's dog"."""
     if person.kind is not TermKind.PERSON:
@@ -1712,9 +1696,14 @@ def _list_nouns(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if term.kind is not TermKind.WORD or not is_verb(term.text)]
 
 
+def _has_exact_term(terms: Sequence[Term]) -> bool:
+    """Return whether a name, a number or a date is among terms."""
+    return any(term.kind in EXACT_KINDS for term in terms)
+
+
 def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are neither numbers nor dates."""
-    return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
+    return [term for term in terms if term.kind not in NUMERIC_KINDS]
 
 
 def _says_alone(statement: ParsedFact) -> bool:

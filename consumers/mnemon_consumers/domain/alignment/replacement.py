@@ -16,7 +16,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
     list_lemmas,
 )
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import EXACT_KINDS, NUMERIC_KINDS, ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import parse_number_key
 
 _NUMBER_SIGNS: Final = ("№", "no", "#")
@@ -163,7 +163,7 @@ class Replacement:
     @property
     def values(self) -> list[Term]:
         """Return the numbers and dates that have no counterpart."""
-        return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
+        return [term for term in self.left if term.kind in NUMERIC_KINDS]
 
     def find_changed_slot(self) -> str | None:
         """Return the slot, such as `residence`, that has another value in the newer fact.
@@ -191,11 +191,7 @@ class Replacement:
             and slots.isdisjoint(("marital", "diet"))
         ):
             return None  # the newer fact denies a value, and names none
-        if (
-            _is_event_past(self.old)
-            and _is_event_past(self.new)
-            and shared & {TermKind.NUMBER, TermKind.DATE}
-        ):
+        if _is_event_past(self.old) and _is_event_past(self.new) and shared & NUMERIC_KINDS:
             return None  # two events, each with its date
         if (
             "residence" in slots
@@ -259,7 +255,7 @@ class Replacement:
         is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(_MOVING) for word in self.new.raw)
         if is_moved or any(value.kind is TermKind.DATE for value in self.values):
             return False
-        if term.kind in (TermKind.NAME, TermKind.PERSON) or term.role == "with":
+        if term.is_someone or term.role == "with":
             return True
         is_noun = term.kind is TermKind.WORD and not is_verb(term.text)
         return is_noun and any(
@@ -512,7 +508,7 @@ class Replacement:
             if term not in self.values
             and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in _REMAINING)
         ]
-        is_of_other = sum(term.kind in (TermKind.NAME, TermKind.PERSON) for term in rest) > 1
+        is_of_other = sum(term.is_someone for term in rest) > 1
         is_narrower = any(term.is_head and self._find_statement(term) is self.old for term in rest)
         is_other_topic = self._has_other_words() and (not self._has_topic() or self._has_other_complement())
         is_of_other = is_of_other or is_narrower or is_other_topic
@@ -565,7 +561,7 @@ class Replacement:
         is_value = (
             bool(self.alignment.old) and bool(self.alignment.new) and not any(map(is_year, self.values))
         )
-        is_of_other = bool(list_kinds(self.left) & {TermKind.NAME, TermKind.PERSON})
+        is_of_other = any(term.is_someone for term in self.left)
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
@@ -623,7 +619,7 @@ class Replacement:
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
         kinds = list_kinds(self.left)
-        is_event = TermKind.NAME in kinds and bool(kinds & {TermKind.NUMBER, TermKind.DATE})
+        is_event = TermKind.NAME in kinds and bool(kinds & NUMERIC_KINDS)
         is_model = (
             bool({"device", "vehicle"} & self.old.slots & self.new.slots) and TermKind.DATE not in kinds
         )
@@ -632,14 +628,10 @@ class Replacement:
             return False
         if (is_event and not (is_model or is_code)) or not (self.old.is_copular and self.new.is_copular):
             return False
-        is_of_person = any(a.kind in (TermKind.PERSON, TermKind.NAME) for a, _ in pairs)
-        if self._has_other_words() and list_kinds(old) & list_kinds(new) & {TermKind.NUMBER, TermKind.DATE}:
+        is_of_person = any(a.is_someone for a, _ in pairs)
+        if self._has_other_words() and list_kinds(old) & list_kinds(new) & NUMERIC_KINDS:
             return False  # another thing of the same kind at another time
-        is_value = list_kinds(old) == list_kinds(new) and list_kinds(old) <= {
-            TermKind.NAME,
-            TermKind.NUMBER,
-            TermKind.DATE,
-        }
+        is_value = list_kinds(old) == list_kinds(new) and list_kinds(old) <= EXACT_KINDS
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:

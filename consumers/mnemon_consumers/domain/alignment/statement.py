@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 
@@ -20,6 +20,10 @@ class TermKind(Enum):
 
     def __init__(self, weight: float) -> None:
         self.weight = weight
+
+
+NUMERIC_KINDS: Final = frozenset((TermKind.NUMBER, TermKind.DATE))
+EXACT_KINDS: Final = NUMERIC_KINDS | {TermKind.NAME}
 
 
 class Term(NamedTuple):
@@ -53,6 +57,11 @@ class Term(NamedTuple):
     @property
     def weight(self) -> float:
         return self.kind.weight
+
+    @property
+    def is_someone(self) -> bool:
+        """Return whether the term is a name or a word for a person."""
+        return self.kind in (TermKind.NAME, TermKind.PERSON)
 
 
 @dataclass(frozen=True, slots=True)
