@@ -33,7 +33,7 @@ def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
         if places != sorted(places):
             return False
     if is_compared:
-        return all(word.text == other.text for word, other in pairs if _is_russian_noun(word))
+        return all(word.text == other.text for word, other in pairs if "NOUN" in list_grammemes(word.text))
     return len(persons) < 2 or all(
         is_nominative(word.text) == is_nominative(other.text)
         for word, other in persons
@@ -60,10 +60,6 @@ def _pair_words(query: ContentWords, fact: ContentWords) -> Pairs:
 
 def _has_comparison(words: ContentWords) -> bool:
     return any(word in _COMPARISONS or word.startswith(_COMPARING_STEM) for word in words.plain)
-
-
-def _is_russian_noun(word: ContentWord) -> bool:
-    return "NOUN" in list_grammemes(word.text)
 
 
 def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:

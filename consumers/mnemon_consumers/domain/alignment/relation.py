@@ -539,12 +539,13 @@ class _PairComparison:
     def _find_other_subject(self) -> str | None:
         """Return why the facts differ if only one is about a person, thing or name; None otherwise."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
-            is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
+            has_common_name = any(a.kind is TermKind.NAME for a, _ in self.alignment.pairs)
+            is_ended_name = statement is self.old and self.new.is_ended and has_common_name
             if is_ended_name and not any(_is_owner(statement, term) for term in left):
                 continue
             for term in left:
                 if term.kind is TermKind.PERSON and not (
-                    _is_companion(term)
+                    (not term.is_head and term.role in ("with", "for"))
                     or self._is_job(term)
                     or (statement is self.new and self._is_receiver(term))
                     or self._is_spouse(term)
@@ -578,10 +579,7 @@ class _PairComparison:
         sides = (self.alignment.old, self.alignment.new)
         return all(
             any(
-                term.kind is TermKind.PERSON
-                and term.is_head
-                and not self._is_spouse(term)
-                and term.keys.isdisjoint(_GENERAL_PEOPLE)
+                term.kind is TermKind.PERSON and term.is_head and term.keys.isdisjoint(_GENERAL_PEOPLE)
                 for term in side
             )
             for side in sides
@@ -628,9 +626,6 @@ class _PairComparison:
         """Return whether a word for a person names a job: "works as a store manager"."""
         is_told = "job" in self.old.slots & self.new.slots and not person.is_head
         return is_told and is_listed(person, "professions")
-
-    def _has_common_name(self) -> bool:
-        return any(a.kind is TermKind.NAME for a, _ in self.alignment.pairs)
 
     def _is_in_both(self, person: Term) -> bool:
         return any(person.keys & (a.keys | b.keys) for a, b in self.alignment.pairs)
@@ -890,7 +885,7 @@ class _PairComparison:
             return self._decide_undecided("the end of a marriage ends nothing else")
         is_over = new.is_ended and not old.is_ended and not self._shares_only_person()
         is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
-        if is_over and is_term and new.has_head and not (left_new or _list_undated(left.old)):
+        if is_over and is_term and new.has_head and not left_new and list_kinds(left.old) <= NUMERIC_KINDS:
             return self._decide_update("the newer fact says that the older one has ended")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._decide_update("the newer fact says that the older one has ended")
@@ -1163,7 +1158,8 @@ class _PairComparison:
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
         has_changed = has_changed and (self.old.is_planned or not self.new.is_planned)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
-        is_other = self._has_kept_value() or self._swaps_other_thing() or self._is_narrower()
+        is_other = self._has_kept_value() or self._is_narrower()
+        is_other = is_other or (bool(replaced) and self.replacement.swaps_other_thing())
         is_other = is_other or (not self.old.has_head and any(term.is_head for term in left.new))
         is_new = has_changed and not is_other
         is_part = self.new.has_word_of("switching") and _is_part_of_phrase(self.new, left.new)
@@ -1240,10 +1236,6 @@ class _PairComparison:
             return bool(topics)
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
         return is_same and not self.old.is_changed
-
-    def _swaps_other_thing(self) -> bool:
-        """Return whether the newer fact swaps a thing, and the older fact is about another thing."""
-        return bool(_list_nouns(self.alignment.old)) and self.replacement.swaps_other_thing()
 
     def _is_narrower(self) -> bool:
         """Return whether a word of the older fact narrows the thing down: "car lease", "lease"."""
@@ -1368,7 +1360,7 @@ class _PairComparison:
             return self._decide_update("the newer fact says that the plan is carried out")
         if list_kinds(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
             return self._decide_update("the newer fact applies to every day")
-        if new >= SUBSET_SHARE and left.old and self._names_exactly():
+        if new >= SUBSET_SHARE and left.old and any(is_kind_of(b, a) for a, b in left.kind_pairs):
             return self._decide_undecided("the newer fact says a part of the older one, and more exactly")
         is_event = self.new.is_past and not (self.new.is_changed or self.old.is_past or self.old.is_planned)
         if is_event and self.score >= SAME_SHARE:
@@ -1405,10 +1397,6 @@ class _PairComparison:
             if a.kind is not TermKind.LIGHT and b.place - 1 in verbs
         )
         return is_compared and has_moved and bool(left.old and left.new)
-
-    def _names_exactly(self) -> bool:
-        """Return whether a word of the newer fact names a kind of the thing in the older fact."""
-        return any(is_kind_of(b, a) for a, b in self.alignment.kind_pairs)
 
     def _differs_in_clause(self) -> bool:
         """Return whether later clauses of the facts begin with the same word and differ after it.
@@ -1701,11 +1689,6 @@ def _has_exact_term(terms: Sequence[Term]) -> bool:
     return any(term.kind in EXACT_KINDS for term in terms)
 
 
-def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
-    """Return the terms that are neither numbers nor dates."""
-    return [term for term in terms if term.kind not in NUMERIC_KINDS]
-
-
 def _says_alone(statement: ParsedFact) -> bool:
     """Return whether a fact says that someone is alone; «один» before a noun is a number."""
     alone = load_lexicon().grammar["alone"]
@@ -1716,11 +1699,6 @@ def _says_alone(statement: ParsedFact) -> bool:
 def _has_companion_phrase(terms: Sequence[Term]) -> bool:
     """Return whether one of the terms has the role "with": "with Bob", «с Анной», "with a nut allergy"."""
     return any(term.role == "with" for term in terms)
-
-
-def _is_companion(term: Term) -> bool:
-    """Return whether a person is not the subject, and has the role "with" or "for"."""
-    return not term.is_head and term.role in ("with", "for")
 
 
 def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:

@@ -27,7 +27,7 @@ _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 _HOURS: Final = ("wake", "bedtime", "breakfast", "lunch", "dinner")
 """Slots whose value is a time of the day."""
 
-_NUMBER_SLOTS: Final = (*_HOURS, "weight", "salary")
+_NUMBER_SLOTS: Final[Sequence[str]] = (*_HOURS, "weight", "salary")
 """Slots whose value is a number."""
 
 WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
@@ -180,7 +180,8 @@ class Replacement:
                 return "language level"
             if self._tells_age(self.old) and self._tells_age(self.new) and self._has_only_ages():
                 return "age"
-            if slot := self._find_number_slot(slots):
+            number_slots = (slot for slot in _NUMBER_SLOTS if slot in slots)
+            if slot := next(filter(self._is_amount_of, number_slots), None):
                 return slot
         is_other_head = _has_own_head(self.old) != _has_own_head(self.new)
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
@@ -307,9 +308,6 @@ class Replacement:
         return any(
             "ADJF" not in list_grammemes(term.text) and first < term.place < names[0] for term in others
         )
-
-    def _find_number_slot(self, slots: frozenset[str]) -> str | None:
-        return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)
 
     def _find_word_slot(self, slots: frozenset[str]) -> str | None:
         for slot in WORD_SLOTS:
@@ -608,8 +606,9 @@ class Replacement:
             return False
         is_due = all(term.kind is TermKind.DATE and term.role in ("to", "before") for term in self.left)
         return is_due or any(
-            (_is_attribute(a) and _is_attribute(b)) or (_is_event(a) and _is_event(b))
+            is_listed(a, table) and is_listed(b, table)
             for a, b in self.alignment.pairs
+            for table in ("attributes", "scheduled")
         )
 
     def _is_attribute_value(self) -> bool:
@@ -632,7 +631,7 @@ class Replacement:
         if self._has_other_words() and list_kinds(old) & list_kinds(new) & NUMERIC_KINDS:
             return False  # another thing of the same kind at another time
         is_value = list_kinds(old) == list_kinds(new) and list_kinds(old) <= EXACT_KINDS
-        return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
+        return any(is_listed(a, "attributes") for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
         """Return whether a Russian preposition adds another complement to a noun: "подписка на «Окко»"."""
@@ -814,14 +813,6 @@ def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
 def is_listed(term: Term, table: str) -> bool:
     """Return whether a term, or the last word of a phrase, is in a table of the lexicon."""
     return bool(term.text) and is_in_table(term.text.split()[-1], table)
-
-
-def _is_attribute(term: Term) -> bool:
-    return is_listed(term, "attributes")
-
-
-def _is_event(term: Term) -> bool:
-    return is_listed(term, "scheduled")
 
 
 def is_beginning(term: Term) -> bool:
