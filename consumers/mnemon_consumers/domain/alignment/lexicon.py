@@ -25,32 +25,6 @@ from mnemon_consumers.domain.alignment.morphology import (
 
 LANGUAGES: Final = ("en", "ru")
 
-MARKS: Final = (
-    "stop",
-    "light",
-    "negation",
-    "ended",
-    "changed",
-    "plan",
-    "attributes",
-    "professions",
-    "numbered",
-    "colours",
-    "resumed",
-    "quit",
-    "scheduled",
-    "positions",
-    "progress",
-    "roles_of_one",
-    "levels",
-    "units",
-    "ranks",
-)
-"""Names of tables that are plain lists of words.
-
-Every other table maps names to words, except `numbers`, which maps words to numbers.
-"""
-
 TABLES: Final = ("dates", "people", "slots")
 """Names of the tables that map a concept, such as "month 1" or "mother", to the words for it."""
 
@@ -232,9 +206,14 @@ def names_people(word: str) -> bool:
 
 
 def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:
-    for mark in MARKS:
-        separator = "," if "," in document[mark] else None
-        yield from (_build_entry(each, mark, mark) for each in _split_list(document[mark], separator))
+    """Yield the entries of all tables but `grammar`, `roles` and `numbers`.
+
+    A table at the top of the document is a plain list of words. The others map names to words.
+    """
+    for table, listed in document.items():
+        if isinstance(listed, str):
+            separator = "," if "," in listed else None
+            yield from (_build_entry(each, table, table) for each in _split_list(listed, separator))
     for table in TABLES:
         for concept, listed in document[table].items():
             yield from (_build_entry(each, table, concept) for each in _split_list(listed, ","))
