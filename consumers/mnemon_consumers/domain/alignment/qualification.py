@@ -19,10 +19,6 @@ _SEASONS: Final = ("spring", "summer", "autumn", "winter")
 _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASONS))
 """Keys of dates that come again and again, and take up a part of the time only."""
 
-_LIMITING: Final = frozenset(
-    ("at", "in", "on", "for", "during", "with", "without", "about", "when")
-) | frozenset(("в", "во", "на", "для", "при", "по", "с", "со", "без", "о", "об", "про"))
-"""Prepositions before a place, a purpose or a companion to which a statement may be limited."""
 
 _LONGEST_PHRASE: Final = 3
 """Number of words before a noun among which such a preposition belongs to the noun."""
@@ -82,8 +78,9 @@ def is_limited(alignment: Alignment, side: int) -> bool:
         side: 0 for the older fact, 1 for the newer fact.
     """
     statement, left = alignment.statements[side], (alignment.old, alignment.new)[side]
+    limiting = load_lexicon().grammar["limiting"]
     return any(
-        not _LIMITING.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
+        not limiting.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
         for term in left
     )
 

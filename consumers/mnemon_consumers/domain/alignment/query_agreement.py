@@ -11,11 +11,7 @@ from mnemon_consumers.domain.alignment.query_words import ContentWord, ContentWo
 Pairs: TypeAlias = Sequence[tuple[ContentWord, ContentWord]]
 """Words of a query, each with the same word of the fact."""
 
-_COMPARISONS: Final = frozenset(
-    ("prefer", "prefers", "preferred", "preferring", "than", "rather", "over", "instead", "чем", "вместо")
-)
 _COMPARING_STEM: Final = "предпоч"
-_BEFORE_VERBS: Final = frozenset(("to", "will", "would", "shall", "may", "might", "could", "should"))
 _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
@@ -59,7 +55,10 @@ def _pair_words(query: ContentWords, fact: ContentWords) -> Pairs:
 
 
 def _has_comparison(words: ContentWords) -> bool:
-    return any(word in _COMPARISONS or word.startswith(_COMPARING_STEM) for word in words.plain)
+    return any(
+        word in load_lexicon().grammar["query_comparisons"] or word.startswith(_COMPARING_STEM)
+        for word in words.plain
+    )
 
 
 def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
@@ -83,4 +82,5 @@ def _is_verb(word: ContentWord) -> bool:
         return is_verb(word.text)
     if word.is_name:
         return False
-    return word.before in _BEFORE_VERBS or word.text.endswith("ing") or _is_past(word)
+    is_infinitive = word.before in load_lexicon().grammar["before_verbs"]
+    return is_infinitive or word.text.endswith("ing") or _is_past(word)

@@ -39,22 +39,6 @@ _LONGEST_ENDING: Final = 2
 _OWN_ENDINGS: Final = "aio"
 """Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
 
-_FRAME: Final = """
-user forget delete remove erase drop please thing fact memory remember information everything something
-know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
-назвать называться кто какой почему зачем сколько чей
-"""
-"""Words that name no fact: words of a request to forget, words that every fact has, and question words."""
-
-_COMMON: Final = """
-live work like love prefer want go get make use take play eat drink read watch study speak buy plan name
-day year morning evening week home new old favorite favourite
-жить работать работа любить предпочитать хотеть ходить идти ехать ездить делать пользоваться играть есть пить
-читать смотреть учить изучать учиться говорить купить покупать планировать имя день год утро вечер неделя дом
-новый старый любимый
-"""
-"""Words with the weight `COMMON_WEIGHT`."""
-
 _BASES: Final[Mapping[str, str]] = {
     form: line.split()[0]
     for line in (
@@ -76,27 +60,6 @@ _BASES: Final[Mapping[str, str]] = {
     for form in line.split()[1:]
 }
 """English verbs whose forms have no common stem: the base of each form."""
-
-_ADJECTIVES: Final = """
-red blue green yellow black white brown grey gray pink purple orange dark light bright
-big small large little huge tiny tall short long high low deep wide narrow thick thin heavy
-good bad great nice best worst better worse happy sad angry nervous calm kind friendly shy
-new old young early late fast slow quick hot cold warm cool wet dry clean dirty full empty
-hard soft easy difficult loud quiet rich poor cheap expensive free busy strong weak sweet sour bitter spicy
-real true false right wrong left other same different next last first own main whole half important
-special public private local foreign beautiful pretty ugly funny strange dangerous safe healthy sick ill tired
-"""
-"""English adjectives that alone do not tell what they describe."""
-_ADJECTIVE: Final = frozenset(_ADJECTIVES.split())
-
-_NEGATIONS: Final = """
-not no never nor neither without cannot longer anymore stopped quit dislike dislikes hate hates
-не нет ни никогда без больше бросил бросила перестал перестала ненавидит
-"""
-_NEGATION: Final = frozenset(_NEGATIONS.split())
-_FROM: Final = frozenset(("from", "из", "от", "с", "со"))
-_NAMING: Final = "name имя"
-_TO: Final = frozenset(("to", "into", "в", "во", "на", "к", "ко", "до"))
 
 
 class ContentWord(NamedTuple):
@@ -134,7 +97,7 @@ class ContentWord(NamedTuple):
         """Return whether the word is an adjective, which only describes the thing that another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not list_grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
-        return self.text in _ADJECTIVE
+        return self.text in load_lexicon().grammar["adjectives"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +197,15 @@ def parse_words(text: str) -> ContentWords:
     denies = False
     direction = ""
     is_introduced = False
+    grammar = load_lexicon().grammar
     tokens = TOKEN.findall(restore_contractions(fold_characters(text)))
     for at, token in enumerate(tokens):
         word = token.casefold().removesuffix("'s")
-        if word in _FROM or word in _TO:
-            direction = "from" if word in _FROM else "to"
+        if word in grammar["query_from"] or word in grammar["query_to"]:
+            direction = "from" if word in grammar["query_from"] else "to"
             is_introduced = False
             continue
-        if word in _NEGATION or word.endswith("n't"):
+        if word in grammar["query_negations"] or word.endswith("n't"):
             denies = True
             continue
         entries = [
@@ -252,7 +216,7 @@ def parse_words(text: str) -> ContentWords:
         persons = {each.concept for each in entries if each.table == "people"}
         if (
             (entries and not persons)
-            or not _list_base_forms(word).isdisjoint(_list_forms_of_all(_FRAME))
+            or not _list_base_forms(word).isdisjoint(_list_forms_of_all("frame"))
             or word in ("i", "s", "t")
         ):
             continue
@@ -261,7 +225,7 @@ def parse_words(text: str) -> ContentWords:
         keys = frozenset(persons) or (
             _list_base_forms(word) if number is None else frozenset((f"{number:g}",))
         )
-        weight = COMMON_WEIGHT if not keys.isdisjoint(_list_forms_of_all(_COMMON)) else 1.0
+        weight = COMMON_WEIGHT if not keys.isdisjoint(_list_forms_of_all("common")) else 1.0
         known = ContentWord(
             word,
             keys,
@@ -277,7 +241,9 @@ def parse_words(text: str) -> ContentWords:
         direction = ""
         if is_introduced and token[0].isupper():
             names.append(known)
-        is_introduced = bool(persons) or (is_introduced and not keys.isdisjoint(_list_forms_of_all(_NAMING)))
+        is_introduced = bool(persons) or (
+            is_introduced and not keys.isdisjoint(_list_forms_of_all("name_nouns"))
+        )
     plain = tuple(token.casefold() for token in tokens)
     return ContentWords(tuple(content.values()), frozenset(people), tuple(names), denies, plain, text)
 
@@ -288,4 +254,5 @@ def _list_base_forms(word: str) -> frozenset[str]:
 
 @cache
 def _list_forms_of_all(words: str) -> frozenset[str]:
-    return frozenset(form for word in words.split() for form in _list_base_forms(fold_characters(word)))
+    """Return the forms of the words of a list in `Lexicon.grammar`."""
+    return frozenset(form for word in load_lexicon().grammar[words] for form in _list_base_forms(word))

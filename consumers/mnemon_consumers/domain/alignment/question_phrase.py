@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
@@ -22,7 +23,6 @@ from mnemon_consumers.domain.alignment.query_words import (
 LONGEST_ANSWER: Final = 3
 """Maximum number of content words of an answer; a longer text probably says more than the answer."""
 
-_REQUESTS: Final = frozenset(("forget", "delete", "remove", "please", "забудь", "удали", "пожалуйста"))
 _PLACES: Final = {"where": frozenset(("in", "at", "near", "outside")), "где": frozenset(("в", "во"))}
 """Questions for a place, each with the prepositions of an answer.
 
@@ -36,25 +36,6 @@ _CASES: Final = {
 }
 """Russian questions, each with the cases of an answer; several cases have the same forms."""
 
-_USER: Final = frozenset(("i", "i'm", "я"))
-_OWN: Final = frozenset(("my", "мой", "моя", "мое", "мои", "мою", "моего", "моей", "моих"))
-_COPULAS: Final = frozenset(("is", "are", "-", "–", "—"))
-_BEFORE_PREDICATE: Final = frozenset(("am", "do", "is", "are"))
-_FACT_SUBJECT: Final = _USER | frozenset(
-    ("the", "user", "am", "is", "currently", "now", "пользователь", "сейчас", "теперь")
-)
-_FACT_OWNER: Final = _OWN | frozenset(("the", "user's"))
-_DETERMINERS: Final = frozenset(("a", "an", "the", "my", "our", "of"))
-_ADDITIONS: Final = """
-abroad again ago alone already also always anymore away daily each elsewhere every everywhere here home
-indoors instead lately later less more most much never now nowadays occasionally often once online outdoors
-overseas regularly seldom sometimes somewhere soon still there today together tonight twice usually well yet
-above across after against along among around before behind below beneath beside besides between beyond
-despite down during except inside off onto outside over per since through throughout toward towards under
-until upon via within
-"""
-"""English adverbs and prepositions: a fact that has one after its verb says more than an answer."""
-_ADDITION: Final = frozenset(_ADDITIONS.split())
 _PART: Final = re.compile(rf"{TOKEN.pattern}|[^\w\s]")
 
 
@@ -83,12 +64,17 @@ def is_only_answer(fact: ContentWords, query: ContentWords) -> bool:
         return False
     parts = _PART.findall(restore_contractions(fold_characters(fact.text)).rstrip(" .!"))
     words = [part.casefold() for part in parts]
-    start = _count_leading(words, _FACT_OWNER if asked.is_about_own else _FACT_SUBJECT)
+    start = (
+        _count_leading(words, "asking_owner", "answer_owners")
+        if asked.is_about_own
+        else _count_leading(words, "asking_user", "answer_subjects")
+    )
     end = start + len(asked.predicate)
     pairs = zip(asked.predicate, words[start:end], strict=False)
     if not all(_is_same_word(word, query, other, fact) for word, other in pairs):
         return False
-    for introduction in (asked.is_about_own and _COPULAS, _PLACES.get(asked.question)):
+    copulas = load_lexicon().grammar["answer_copulas"]
+    for introduction in (asked.is_about_own and copulas, _PLACES.get(asked.question)):
         if introduction:
             if words[end : end + 1] == [] or words[end] not in introduction:
                 return False
@@ -98,21 +84,24 @@ def is_only_answer(fact: ContentWords, query: ContentWords) -> bool:
 
 def _parse_question(words: Sequence[str]) -> QuestionPhrase | None:
     """Return the question of a query; None if the query is not a question phrase about the user."""
-    rest = words[_count_leading(words, _REQUESTS) :]
+    grammar = load_lexicon().grammar
+    rest = words[_count_leading(words, "requests") :]
     question = rest[0] if rest and rest[0] in _QUESTIONS else ""
     rest = rest[1:] if question else rest
-    start = _count_leading(rest, _USER | _OWN | _BEFORE_PREDICATE)
+    start = _count_leading(rest, "asking_user", "asking_owner", "before_predicate")
     subject, predicate = rest[:start], rest[start:]
-    is_about_own = not _OWN.isdisjoint(subject)
-    if is_about_own and predicate and predicate[-1] in _COPULAS:
+    is_about_own = not grammar["asking_owner"].isdisjoint(subject)
+    if is_about_own and predicate and predicate[-1] in grammar["answer_copulas"]:
         predicate = predicate[:-1]
     if not predicate or not (question or is_about_own):
         return None
-    is_about_user = not _USER.isdisjoint(subject) or "1per" in list_grammemes(predicate[0])
+    is_about_user = not grammar["asking_user"].isdisjoint(subject) or "1per" in list_grammemes(predicate[0])
     return QuestionPhrase(question, is_about_own, predicate) if is_about_own or is_about_user else None
 
 
-def _count_leading(words: Sequence[str], known: frozenset[str]) -> int:
+def _count_leading(words: Sequence[str], *lists: str) -> int:
+    """Return the number of words, from the beginning, that are in one of the lists of `Lexicon.grammar`."""
+    known = frozenset().union(*(load_lexicon().grammar[each] for each in lists))
     return sum(1 for _ in takewhile(known.__contains__, words))
 
 
@@ -127,7 +116,8 @@ def _find_content(word: str, words: ContentWords) -> ContentWord | None:
 
 def _is_one_answer(question: str, parts: Sequence[str], fact: ContentWords) -> bool:
     """Return whether the last words of a fact are one noun or name, with nothing but its adjectives."""
-    named = [part for part in parts if part != "," and part.casefold() not in _DETERMINERS]
+    determiners = load_lexicon().grammar["answer_determiners"]
+    named = [part for part in parts if part != "," and part.casefold() not in determiners]
     content = [word for part in named if (word := _find_content(part.casefold(), fact))]
     if not 0 < len(content) == len(named) <= LONGEST_ANSWER:
         return False
@@ -161,4 +151,5 @@ def _may_be_in_answer(word: ContentWord, is_one: bool) -> bool:
         return True
     # "Studies nursing" has a noun, "lives in ghent studying law" has a participle.
     is_participle = word.text.endswith(("ing", "ed")) and not is_one
-    return not (is_participle or word.text.endswith("ly") or word.text in _ADDITION)
+    is_addition = word.text.endswith("ly") or word.text in load_lexicon().grammar["additions"]
+    return not (is_participle or is_addition)

@@ -114,44 +114,8 @@ _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People whose mention tells the marital status."""
 
-_RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
-"""Words that report a return."""
-
-_DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
-"""Nouns of a debt."""
-
 _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
 """Names of axes, of the table `stages`, for relationships between people."""
-
-_RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
-"""Verbs that end a job."""
-
-_WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
-"""Words that extend a statement from some days to all days."""
-
-_ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
-"""Words of an ability."""
-
-_LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
-"""Verbs of learning that is complete."""
-
-_PAST_DENIALS: Final = frozenset(("didn't", "did", "wasn't", "was", "weren't", "were", "hadn't", "had"))
-"""English auxiliaries that put a denial into the past."""
-
-_COMPARATIVES: Final = frozenset(("than", "чем", "лучше", "хуже"))
-"""Words that compare a thing with another thing."""
-
-_EVERY: Final = frozenset(("по", "каждый", "каждую", "каждое", "каждые", "every", "each"))
-"""First words of a phrase for a date that comes again and again."""
-
-_BEING: Final = frozenset(("was", "were", "had", "был", "была", "было", "были"))
-"""Verbs that put a state into the past."""
-
-_LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
-"""Verbs of moving out."""
-
-_CALLED: Final = ("called", "named", "зовут", "имени")
-"""Words between a person and their name."""
 
 _GENERAL_PEOPLE: Final = frozenset(
     ("people child", "people friend", "people friend_female", "people parents")
@@ -701,7 +665,7 @@ class _PairComparison:
             return None
         if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in self.new.terms):
             old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
-            new = [term for term in new if term.text not in _DEBTS]
+            new = [term for term in new if term.text not in load_lexicon().grammar["debts"]]
         about = [
             a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
         ]
@@ -725,8 +689,9 @@ class _PairComparison:
         is_stay = "residence" in self.old.slots or any(
             term.is_someone or term.kind is TermKind.NUMBER for term in self.alignment.old
         )
+        returned = load_lexicon().grammar["returned"]
         is_back = bool(self.alignment.new) and all(
-            term.kind is TermKind.WORD and not _RETURNS.isdisjoint(term.text.split())
+            term.kind is TermKind.WORD and not returned.isdisjoint(term.text.split())
             for term in self.alignment.new
         )
         return (
@@ -915,7 +880,7 @@ class _PairComparison:
             return "only the newer fact gives a permission"
         if any(a.kind is TermKind.NAME and b.is_head and not a.is_head for a, b in left.pairs):
             return "only the newer fact is about what a name stands for"
-        is_event = self.new.is_past and not self.old.is_past and _PAST_DENIALS.isdisjoint(self.old.raw)
+        is_event = self.new.is_past and not self.old.is_past and not self.old.has_word_of("past_auxiliaries")
         if is_event and any(_differ_in_tense(a, b) for a, b in left.pairs):
             return "the newer fact may be about one event"
         extra = [
@@ -923,7 +888,9 @@ class _PairComparison:
             for term in left.new
             if term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
             and term.place < self.new.reason_at
-            and not (is_permission(term) or is_beginning(term) or term.text in _LEARNING)
+            and not (
+                is_permission(term) or is_beginning(term) or term.text in load_lexicon().grammar["learning"]
+            )
         ]
         if extra or is_limited(left, 1) or has_other_adjective(left):
             return "the newer fact may say when, where or for whom the denial does not hold"
@@ -1007,7 +974,7 @@ class _PairComparison:
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
-        if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
+        if new.has_word_of("leaving") and "residence" not in old.slots:
             return False
         if all(any(term.is_someone for term in side) for side in (left.old, left.new)):
             return False
@@ -1044,9 +1011,9 @@ class _PairComparison:
         is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
         )
-        if not _RESIGNING.isdisjoint(new.raw):
+        if new.has_word_of("resigning"):
             return not is_employed
-        if not _LEAVING.isdisjoint(new.raw):
+        if new.has_word_of("leaving"):
             return "residence" not in old.slots
         if new.is_quit and any(_is_adverb(term.text) for term in left_new):
             return True  # only the manner has ended
@@ -1055,8 +1022,8 @@ class _PairComparison:
 
     def _is_learned(self) -> bool:
         """Return whether a person has learned an ability that the older fact denies."""
-        is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
-        is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
+        is_unable = self.old.is_negated and self.old.has_word_of("able")
+        is_able = self.new.has_word_of("learning") and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
             not _has_exact_term(self.alignment.old)
             and len(_list_nouns(self.alignment.old)) <= self.old.is_english
@@ -1358,7 +1325,7 @@ class _PairComparison:
             return self._decide_undecided("only one of the facts compares things, or they compare others")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._decide_update("the newer fact says that the plan is carried out")
-        if list_kinds(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+        if list_kinds(left.old) == {TermKind.DATE} and self.new.has_word_of("wholly"):
             return self._decide_update("the newer fact applies to every day")
         if new >= SUBSET_SHARE and left.old and any(is_kind_of(b, a) for a, b in left.kind_pairs):
             return self._decide_undecided("the newer fact says a part of the older one, and more exactly")
@@ -1386,7 +1353,7 @@ class _PairComparison:
         coffee to cocoa" beside "Prefers tea to coffee".
         """
         left = self.alignment
-        if not _COMPARATIVES.isdisjoint(self.old.raw) and _COMPARATIVES.isdisjoint(self.new.raw):
+        if self.old.has_word_of("comparatives") and not self.new.has_word_of("comparatives"):
             return bool(left.old) and self.share_new >= SUBSET_SHARE
         comparisons = load_lexicon().grammar["comparisons"]
         is_compared = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
@@ -1474,9 +1441,9 @@ class _PairComparison:
 
 def _was_so(statement: ParsedFact) -> bool:
     """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
-    participles = load_lexicon().grammar["participles"]
+    being, participles = load_lexicon().grammar["being"], load_lexicon().grammar["participles"]
     return any(
-        word in _BEING
+        word in being
         and not (following == "born" or (following.endswith("ed") and following not in participles))
         for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     )
@@ -1504,7 +1471,7 @@ def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
 
 def _is_regular(date: Term) -> bool:
     """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
-    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in _EVERY)
+    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in load_lexicon().grammar["every"])
 
 
 def _is_descriptive(word: str) -> bool:
@@ -1550,7 +1517,8 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
-    said = {term.place for term in statement.terms if term.text not in _CALLED}
+    called = load_lexicon().grammar["called"]
+    said = {term.place for term in statement.terms if term.text not in called}
     is_said = any(place in said for place in range(first + 1, last))
     return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
 

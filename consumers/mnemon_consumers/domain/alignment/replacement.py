@@ -19,8 +19,6 @@ from mnemon_consumers.domain.alignment.morphology import (
 from mnemon_consumers.domain.alignment.statement import EXACT_KINDS, NUMERIC_KINDS, ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import parse_number_key
 
-_NUMBER_SIGNS: Final = ("№", "no", "#")
-
 _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 """Slots whose value is a name."""
 
@@ -36,105 +34,11 @@ WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
 _LANGUAGE_LEVEL: Final = re.compile("[abc][12]")
 """A level of the Common European Framework of Reference for Languages, in lower case."""
 
-_NAMING: Final = frozenset(("called", "named", "is", "mr", "mrs", "ms", "dr", "—", "–")) | frozenset(
-    ("по", "имени", "зовут", "теперь", "стал", "стала", "выбрали", "назначили", "избрали")
-)
-"""Words between a role and the name of the person who has it."""
-
-_BEGINNING: Final = frozenset(("started", "begun", "начал", "начала", "стал", "стала"))
-"""Words before a habit that is new."""
-
-_REACHING: Final = frozenset(
-    ("passed", "reached", "got", "achieved", "earned", "exam", "экзамен", "certificate")
-)
-"""Words that say that a person has reached a level."""
-
-_NEXT: Final = ("for", "to", "a", "an", "в", "во", "на")
-"""Words before the name of the thing for which a person leaves another thing."""
-
-_ONE_PERIOD: Final = ("год", "годик", "полгода", "полтора")
-"""Words that tell an age without a number."""
-
-_SWAPPING: Final = frozenset(
-    ("=сменить", "=поменять", "=заменить", "=обновить", "=переименовать", "replaced", "renamed", "swapped")
-)
-"""Verbs whose object is replaced."""
-
-_MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
-"""Verbs whose object only changes its place."""
-
-_ENDS: Final = ("with", "for", "from", "to", "by", "out", "in", "into", "на", "из", "с", "в", "во")
-"""Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
-
-_GOALS: Final = ("to", "into", "в", "во", "на")
-"""Prepositions before the place to which a person moves."""
-
-_BEFORE_THING: Final = frozenset(("the", "a", "an", "another", "my", "our", "his", "her", "their"))
-"""English words after such a preposition that no town has."""
-
-_GROUPS: Final = frozenset(("team", "department", "group", "class", "project", "division", "squad", "branch"))
-"""English words for a group of people, which may have a name: "team Alpha"."""
-
-_COUNTRIES: Final = frozenset(("uk", "usa", "us", "uae", "states", "netherlands", "philippines"))
-"""Countries with an article."""
-
-_REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
-"""Russian verbs whose past tense describes a present state."""
-
-_OCCUPIED: Final = frozenset(
-    ("as", "is", "am", "are", "be", "became", "become", "becoming", "works", "work", "now")
-)
-"""English words before a person's occupation."""
-
-_PERIODS: Final = frozenset(("=год", "=лето", "=месяц", "=неделя", "=полгода"))
-"""Units of an age."""
-
-_TURNING: Final = frozenset(("=исполниться", "=стукнуть"))
-"""Verbs that tell an age."""
-
-_PREPOSITIONS: Final = (
-    "at",
-    "in",
-    "of",
-    "on",
-    "with",
-    "for",
-    "from",
-    "to",
-    "now",
-    "and",
-    "level",
-    "player",
-    "speaker",
-)
-"""Words that may follow a value."""
-
-_COMPLEMENTS: Final = ("на", "в", "во", "к", "ко", "от", "для", "до", "из", "с", "со", "о", "об")
-"""Prepositions that put a complement after a noun."""
-
 _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly", "dates yearly"))
 """Keys of terms for a frequency, such as "every day"."""
 
-_ELECTING: Final = frozenset(("выбрали", "назначили", "избрали"))
-"""Verbs by which a person gets a role."""
-
-_PRACTISING: Final = ("plays", "speaks", "играет", "говорит", "владеет", "катается")
-"""Verbs of skills that have levels."""
-
 _WORKING: Final = ("work as", "works as", "working as")
 """Phrases before a person's occupation."""
-
-_SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "перешла", "пересел", "пересела"))
-"""Verbs that say that a person uses another thing now."""
-
-_ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
-"""Verbs that say that the next class or chapter has begun."""
-
-_SECOND: Final = frozenset(("another", "second", "второй", "вторая"))
-"""Words that mean a further thing; `qualification` finds words such as "also"."""
-
-_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
-"""Verbs that say that a person uses a thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +157,8 @@ class Replacement:
         If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
         was moved: "with Ann" belongs to the meeting.
         """
-        is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(_MOVING) for word in self.new.raw)
+        moving = load_lexicon().grammar["moving"]
+        is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(moving) for word in self.new.raw)
         if is_moved or any(value.kind is TermKind.DATE for value in self.values):
             return False
         if term.is_someone or term.role == "with":
@@ -284,7 +189,7 @@ class Replacement:
         For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
         summer" may not.
         """
-        left, raw = self.alignment, self.new.raw
+        left, raw, grammar = self.alignment, self.new.raw, load_lexicon().grammar
         if self.new.is_changed and any(
             word in ("for", "на")
             and any(is_in_table(each, "units") or is_in_table(each, "dates") for each in rest)
@@ -293,13 +198,13 @@ class Replacement:
             return True
         names = [term.place for term in self.new.words if term.kind is TermKind.NAME]
         others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
-        first = next((at for at, word in enumerate(raw) if word in _GOALS), len(raw))
+        first = next((at for at, word in enumerate(raw) if word in grammar["goals"]), len(raw))
         if self.new.is_english:
             # "The" or "another" precedes a thing such as a floor, and no town.
-            is_thing = not _BEFORE_THING.isdisjoint(raw[first + 1 : first + 2])
+            is_thing = not grammar["before_thing"].isdisjoint(raw[first + 1 : first + 2])
             begin = names[0] if names else len(raw)
             return any(
-                ((is_thing or term.text in _GROUPS) and first < term.place < begin)
+                ((is_thing or term.text in grammar["groups"]) and first < term.place < begin)
                 or (names and term.place == begin + 1 and term.place + 1 not in names)
                 for term in others
             )
@@ -323,11 +228,12 @@ class Replacement:
         """
         statement = self._find_statement(term)
         last = statement.find_word_after(term._replace(place=term.place + len(term.text.split()) - 1))
-        return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
+        is_end = not last or last in load_lexicon().grammar["after_value"]
+        return is_end or is_cyrillic(term.text) or is_listed(term, "changed")
 
     def _has_other_job(self) -> bool:
         """Return whether the facts tell different occupations of a person, and neither adds a second job."""
-        if not (_SECOND.isdisjoint(self.new.raw) and _SECOND.isdisjoint(self.old.raw)):
+        if self.new.has_word_of("further") or self.old.has_word_of("further"):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._differs_in_occupation() or all(self._has_occupation(*side) for side in sides)
@@ -347,7 +253,7 @@ class Replacement:
         """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
-        is_switched = not _SWITCHING.isdisjoint(self.new.raw[:3]) and not (
+        is_switched = not load_lexicon().grammar["upgrading"].isdisjoint(self.new.raw[:3]) and not (
             self.old.is_past or self.new.is_planned
         )
         if not (
@@ -376,9 +282,7 @@ class Replacement:
         words = [
             term for term in statement.words if term.kind is not TermKind.NUMBER and not _is_of_age(term)
         ]
-        is_amount = any(term.kind is TermKind.NUMBER for term in statement.words) or any(
-            word in _ONE_PERIOD for word in statement.raw
-        )
+        is_amount = TermKind.NUMBER in list_kinds(statement.words) or statement.has_word_of("one_period")
         is_period = any(_is_period(word) for word in statement.raw)
         return (
             is_amount and is_period and bool(words) and all("datv" in list_grammemes(t.text) for t in words)
@@ -432,7 +336,7 @@ class Replacement:
 
     def is_value(self) -> bool:
         """Return whether both facts give a value to the same thing, which has one value at a time."""
-        is_elected = not _ELECTING.isdisjoint(self.new.raw) and not self.old.is_past
+        is_elected = self.new.has_word_of("electing") and not self.old.is_past
         if is_elected and self._is_in_one_role():
             return True
         return self.is_current and (
@@ -456,7 +360,7 @@ class Replacement:
             or t.kind is TermKind.WORD
             for t in left.old
         )
-        is_next = bool(names) and self.new.find_word_before(names[0]) in _NEXT
+        is_next = bool(names) and self.new.find_word_before(names[0]) in load_lexicon().grammar["before_next"]
         is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
@@ -466,7 +370,7 @@ class Replacement:
             return True
         if self.new.is_changed and self.new.is_english and self._is_attribute_value():
             return True
-        if self._counts_progress() and _REMAINING.isdisjoint(self.new.raw):
+        if self._counts_progress() and not self.new.has_word_of("remaining"):
             is_amount = all(_is_amount(self._find_statement(term), term) for term in self.values)
             return is_amount and self._has_grown() and not self._has_label_or_year()
         if not self.values or not self.is_current:
@@ -479,7 +383,7 @@ class Replacement:
 
     def has_advanced(self) -> bool:
         """Return whether the newer fact says that a number has grown: "уже в 4 классе", "started year 7"."""
-        is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
+        is_begun = self.new.has_word_of("entering") and all(
             self._is_next_to_listed(term, "positions") for term in self.values
         )
         if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
@@ -487,7 +391,7 @@ class Replacement:
         sides = (self.alignment.old, self.alignment.new)
         numbers = [tuple(term for term in side if term.kind is TermKind.NUMBER) for side in sides]
         rest = [[t for t in side if t.kind is not TermKind.NUMBER and not is_verb(t.text)] for side in sides]
-        rest = [[t for t in side if t.text not in _ENTERING] for side in rest]
+        rest = [[t for t in side if t.text not in load_lexicon().grammar["entering"]] for side in rest]
         is_of_other = all(rest) or any(term.kind is not TermKind.WORD for term in chain(*rest))
         is_event = self.new.is_past and not (self.old.is_past or is_begun)
         return not (is_of_other or is_event) and _is_growth(*numbers)
@@ -500,11 +404,12 @@ class Replacement:
 
     def has_only_values(self) -> bool:
         """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
+        remaining = load_lexicon().grammar["remaining"]
         rest = [
             term
             for term in self.left
             if term not in self.values
-            and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in _REMAINING)
+            and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in remaining)
         ]
         is_of_other = sum(term.is_someone for term in rest) > 1
         is_narrower = any(term.is_head and self._find_statement(term) is self.old for term in rest)
@@ -543,7 +448,8 @@ class Replacement:
             {statement.find_word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
         )
-        return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
+        complements = load_lexicon().grammar["noun_complements"]
+        return not (old & new).isdisjoint(("for", "on", "за", *complements))
 
     def _is_measure(self) -> bool:
         """Return whether numbers are amounts, not years, room numbers or other labels."""
@@ -637,8 +543,9 @@ class Replacement:
         """Return whether a Russian preposition adds another complement to a noun: "подписка на «Окко»"."""
         if self.new.is_changed:
             return False
+        complements = load_lexicon().grammar["noun_complements"]
         behind = [
-            [t for t in side if self._find_statement(t).find_word_before(t) in _COMPLEMENTS]
+            [t for t in side if self._find_statement(t).find_word_before(t) in complements]
             for side in (self.alignment.old, self.alignment.new)
         ]
         is_name = any(term.kind is TermKind.NAME for term in chain(*behind))
@@ -688,14 +595,14 @@ class Replacement:
 
     def swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing that the older fact does not mention."""
-        raw = self.new.raw
-        verbs = _SWAPPING | _MOVING
+        raw, grammar = self.new.raw, load_lexicon().grammar
+        verbs = grammar["swapping"] | grammar["moving"]
         starts = [
             at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)
         ]
         if not starts:
             return False
-        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in _ENDS)
+        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in grammar["object_ends"])
         end = next(behind, len(raw))
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
@@ -704,7 +611,7 @@ class Replacement:
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
-            (word in _SWAPPING or not list_lookup_forms(word).isdisjoint(_SWAPPING))
+            not ({word} | list_lookup_forms(word)).isdisjoint(load_lexicon().grammar["swapping"])
             and 1 <= topic.place - at <= 2
             for at, word in enumerate(self.new.raw)
             for topic in topics
@@ -746,7 +653,7 @@ class Replacement:
         return (
             list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}
             and any(a.role == b.role == "for" and a.kind is TermKind.WORD for a, b in left.pairs)
-            and all(not _USING.isdisjoint(each.raw) for each in (self.old, self.new))
+            and all(each.has_word_of("tool_use") for each in (self.old, self.new))
         )
 
 
@@ -771,21 +678,21 @@ def _list_slot_words(slot: str) -> frozenset[str]:
 
 
 def consists_of(terms: Sequence[Term], slot: str) -> bool:
-    """Return whether all terms are words of a slot, or words for a change or a beginning (`_BEGINNING`)."""
+    """Return whether all terms are words of a slot, or words for a change or a beginning."""
     return not _drop_slot_words(terms, slot)
 
 
 def _drop_slot_words(terms: Sequence[Term], slot: str) -> list[Term]:
     """Return the terms that are neither words of a slot nor words for a change or a beginning."""
-    words = _list_slot_words(slot)
+    words, grammar = _list_slot_words(slot), load_lexicon().grammar
     return [
         term
         for term in terms
         if not (term.kind is TermKind.WORD or (term.kind is TermKind.NAME and not term.place))
         or not (
             is_listed(term, "changed")
-            or (slot == "proficiency" and (is_listed(term, "levels") or term.text in _PRACTISING))
-            or term.text in _BEGINNING
+            or (slot == "proficiency" and (is_listed(term, "levels") or term.text in grammar["practising"]))
+            or term.text in grammar["beginning"]
             or all(not list_lookup_forms(word).isdisjoint(words) for word in term.text.split())
         )
     ]
@@ -799,7 +706,8 @@ def _list_content_words(terms: Sequence[Term]) -> list[Term]:
 
 def _is_reaching(term: Term) -> bool:
     """Return whether a word may stand beside a level that is reached: a verb, or a word such as "passed"."""
-    return is_verb(term.text) or term.text in _REACHING or is_listed(term, "changed")
+    reaching = load_lexicon().grammar["reaching"]
+    return is_verb(term.text) or term.text in reaching or is_listed(term, "changed")
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
@@ -817,7 +725,7 @@ def is_listed(term: Term, table: str) -> bool:
 
 def is_beginning(term: Term) -> bool:
     """Return whether a word says only that something has begun: "started", «начал»."""
-    return term.text in _BEGINNING or is_listed(term, "changed")
+    return term.text in load_lexicon().grammar["beginning"] or is_listed(term, "changed")
 
 
 def is_habitual(term: Term) -> bool:
@@ -836,7 +744,7 @@ def _has_own_head(statement: ParsedFact) -> bool:
 
 def _is_event_past(statement: ParsedFact) -> bool:
     """Return whether a fact is about a past event, and not about a result that remains."""
-    is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
+    is_rest = statement.has_word_of("remaining") or any(
         word == "left" and following in ("", "on", "of", "to", "until", "before")
         for word, following in pairwise((*statement.raw, ""))
     )
@@ -845,8 +753,9 @@ def _is_event_past(statement: ParsedFact) -> bool:
 
 def _is_place(term: Term) -> bool:
     """Return whether a term names a home, its surroundings or a country: "flat", "village", "UK"."""
-    places = load_lexicon().grammar["places"]
-    return term.text in _COUNTRIES or not places.isdisjoint((term.text, *list_lemmas(term.text)))
+    grammar = load_lexicon().grammar
+    forms = term.text, *list_lemmas(term.text)
+    return term.text in grammar["countries"] or not grammar["places"].isdisjoint(forms)
 
 
 def _is_town(term: Term) -> bool:
@@ -855,16 +764,18 @@ def _is_town(term: Term) -> bool:
 
 
 def _is_naming(term: Term) -> bool:
-    return any(word in _NAMING for word in term.text.split())
+    return not load_lexicon().grammar["naming"].isdisjoint(term.text.split())
 
 
 def _is_period(word: str) -> bool:
-    return word in _ONE_PERIOD or not list_lookup_forms(word).isdisjoint(_PERIODS)
+    grammar = load_lexicon().grammar
+    return word in grammar["one_period"] or not list_lookup_forms(word).isdisjoint(grammar["periods"])
 
 
 def _is_of_age(term: Term) -> bool:
     """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
-    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(_TURNING)
+    turning = load_lexicon().grammar["turning"]
+    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(turning)
 
 
 def _is_person_in_role(term: Term) -> bool:
@@ -882,9 +793,11 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
         )
     if not profession.place or "job" in statement.slots:
         return True
-    told = [at for at, word in enumerate(statement.raw[: profession.place]) if word in _OCCUPIED]
+    grammar = load_lexicon().grammar
+    preceding = statement.raw[: profession.place]
+    told = [at for at, word in enumerate(preceding) if word in grammar["before_occupation"]]
     between = statement.raw[told[-1] + 1 : profession.place] if told else ("for",)
-    return not any(word in _PREPOSITIONS or word.endswith("ing") for word in between)
+    return not any(word in grammar["after_value"] or word.endswith("ing") for word in between)
 
 
 def _tells_role(statement: ParsedFact, term: Term) -> bool:
@@ -915,8 +828,9 @@ def _is_exact_thing(term: Term) -> bool:
 
 def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
     """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds"."""
+    after_value = load_lexicon().grammar["after_value"]
     before = statement.raw[: term.place]
-    return any(word in _PREPOSITIONS or "PREP" in list_grammemes(word) for word in before)
+    return any(word in after_value or "PREP" in list_grammemes(word) for word in before)
 
 
 def is_year(number: Term) -> bool:
@@ -933,14 +847,15 @@ def _is_amount(statement: ParsedFact, number: Term) -> bool:
 def _is_label(statement: ParsedFact, number: Term) -> bool:
     """Return whether a number tells which thing is meant, as in "bus 14"."""
     before, after = statement.find_word_before(number), statement.find_word_after(number)
+    signs = load_lexicon().grammar["number_signs"]
     if after and is_in_table(after, "units") and not is_ordinal(number.text):
-        return bool(before in _NUMBER_SIGNS)
+        return before in signs
     if number.is_head and after and is_ordinal(number.text):
         return True
     kinds = {term.place - number.place: term.kind for term in statement.terms}
     if kinds.get(-1) is TermKind.NAME and 1 not in kinds:
         return True
-    if before in _NUMBER_SIGNS or (before and is_in_table(before, "numbered")):
+    if before in signs or (before and is_in_table(before, "numbered")):
         return True
     if not after or not is_in_table(after, "numbered"):
         return False
@@ -955,16 +870,18 @@ def _is_counted(noun: str) -> bool:
 
 
 def _drop_naming_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    return tuple(term for term in terms if term.text not in _NAMING)
+    naming = load_lexicon().grammar["naming"]
+    return tuple(term for term in terms if term.text not in naming)
 
 
 def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
-    """Return whether a name comes after a role, with only words of `_NAMING` between.
+    """Return whether a name comes after a role, with only words of the list `naming` between.
 
     If there is such a word, words in the genitive may be between, too.
     """
     between = statement.raw[role.place + len(role.text.split()) : name.place]
-    is_named = any(word in _NAMING for word in between)
+    naming = load_lexicon().grammar["naming"]
+    is_named = not naming.isdisjoint(between)
     return role.place < name.place and all(
-        word in _NAMING or (is_named and "gent" in list_grammemes(word)) for word in between
+        word in naming or (is_named and "gent" in list_grammemes(word)) for word in between
     )

@@ -14,11 +14,6 @@ from mnemon_consumers.domain.alignment.morphology import (
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.syntax import is_past_form
 
-_VALUE_PREPOSITIONS: Final = frozenset(
-    ("in", "at", "on", "to", "from", "for", "with", "of", "by")
-) | frozenset(("в", "во", "на", "из", "с", "со", "к", "по", "от", "для", "у"))
-"""Prepositions that may stand between a denial, or a word such as "only", and the value."""
-
 _WORDS_BEFORE_VALUE: Final = 3
 """Number of words before a value among which a word such as "only" restricts it."""
 
@@ -106,14 +101,14 @@ def list_denied_values(statement: ParsedFact) -> list[Term]:
 def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
     grammar, raw = load_lexicon().grammar, statement.raw
     at = term.place - 1
-    while at >= 0 and (raw[at] in _VALUE_PREPOSITIONS or raw[at] in grammar["determiners"]):
+    while at >= 0 and (raw[at] in grammar["value_prepositions"] or raw[at] in grammar["determiners"]):
         at -= 1
     if at < 0:
         return False
     if raw[at - 1 : at + 1] in (("instead", "of"), ("rather", "than")) or raw[at] in ("вместо", "instead"):
         return True
     following = raw[term.place + 1 : term.place + 2]
-    is_repeated = raw[at + 1] in _VALUE_PREPOSITIONS and raw[term.place + 1 : term.place + 3] == (
+    is_repeated = raw[at + 1] in grammar["value_prepositions"] and raw[term.place + 1 : term.place + 3] == (
         "but",
         raw[at + 1],
     )

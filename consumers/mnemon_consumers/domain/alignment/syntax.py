@@ -23,9 +23,6 @@ _CONTRARY_ROLES: Final = {
 _BETWEEN: Final = 3
 """Maximum number of words between a verb and its particle, or between the two sides of a contrast."""
 
-_AT: Final = frozenset(("at", "on", "in"))
-"""Prepositions that do not change the meaning of the number or date after them; "before" changes it."""
-
 _PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
 """OpenCorpora's grammemes of Russian predicates."""
 
@@ -71,9 +68,6 @@ def measure_head(tokens: Sequence[Token]) -> int:
     return start
 
 
-_TIME_UNITS: Final = frozenset(("minute", "hour", "day", "week", "weekend", "month", "year"))
-
-
 def join_particles(tokens: list[Token]) -> list[Token]:
     """Move the particle of an English verb after the verb: "gave the chickens away", "called it off".
 
@@ -90,7 +84,8 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
 def is_time(token: Token) -> bool:
     """Return whether an English word names a date, or a unit of time such as "week"."""
-    return is_in_table(token.word, "dates") or token.word.removesuffix("s") in _TIME_UNITS
+    units = load_lexicon().grammar["time_units"]
+    return is_in_table(token.word, "dates") or token.word.removesuffix("s") in units
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:
@@ -100,7 +95,8 @@ def is_contrast(tokens: Sequence[Token], at: int) -> bool:
         return True
     if tokens[at].word != "not" or not tokens[at].is_clause_start:
         return False
-    skipped = load_lexicon().grammar["determiners"] | _AT
+    grammar = load_lexicon().grammar
+    skipped = grammar["determiners"] | grammar["time_prepositions"]
     denied = next(
         (_find_numeric_kind(token) for token in tokens[at + 1 :] if token.word not in skipped), None
     )
