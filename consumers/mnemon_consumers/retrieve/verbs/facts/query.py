@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
-from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
+from mnemon_consumers.domain.alignment.query.fact_fit import FactFit, choose_fact
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_consumers.domain.alignment.query import choose_fact
+from mnemon_consumers.domain.alignment.query.fact_fit import choose_fact
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT, QueryCase
 
 LANGUAGES = sorted(FACTS)

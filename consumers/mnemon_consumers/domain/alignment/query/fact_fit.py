@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.parser import parse_fact
-from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
-from mnemon_consumers.domain.alignment.query_words import (
+from mnemon_consumers.domain.alignment.query.agreement import agrees_in_order, agrees_in_tense
+from mnemon_consumers.domain.alignment.query.content_words import (
     COMMON_WEIGHT,
     ContentWord,
     ContentWords,
     parse_words,
 )
-from mnemon_consumers.domain.alignment.question_phrase import is_only_answer
+from mnemon_consumers.domain.alignment.query.question_phrase import is_only_answer
 from mnemon_consumers.domain.alignment.statement import EXACT_KINDS
 
 LONGEST: Final = 500

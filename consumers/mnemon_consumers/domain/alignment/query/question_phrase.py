@@ -12,7 +12,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
     restore_contractions,
 )
-from mnemon_consumers.domain.alignment.query_words import (
+from mnemon_consumers.domain.alignment.query.content_words import (
     COMMON_WEIGHT,
     TOKEN,
     ContentWord,

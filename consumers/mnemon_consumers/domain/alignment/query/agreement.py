@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_nominative, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.parser import parse_text
-from mnemon_consumers.domain.alignment.query_words import ContentWord, ContentWords
+from mnemon_consumers.domain.alignment.query.content_words import ContentWord, ContentWords
 
 Pairs: TypeAlias = Sequence[tuple[ContentWord, ContentWord]]
 """Words of a query, each with the same word of the fact."""

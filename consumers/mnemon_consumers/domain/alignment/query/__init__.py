@@ -1,0 +1,1 @@
+"""Queries of `forget` and `update`, and the facts that they name."""
