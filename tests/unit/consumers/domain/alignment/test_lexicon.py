@@ -1,0 +1,22 @@
+"""The lists of words that the rules of alignment name."""
+
+import re
+from importlib.resources import files
+
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+
+NAMED = re.compile(r"\"(\w+)\"")
+USED = re.compile(r"grammar\[\"(\w+)\"\]|has_word_of\(\"(\w+)\"\)")
+
+
+def test_rules_and_documents_have_the_same_lists() -> None:
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("", "query")
+        for path in (files("mnemon_consumers.domain.alignment") / folder).iterdir()
+        if path.name.endswith(".py")
+    )
+    lists = load_lexicon().grammar.keys()
+    used = {name for names in USED.findall(sources) for name in names if name}
+    assert used <= lists
+    assert lists <= set(NAMED.findall(sources))
