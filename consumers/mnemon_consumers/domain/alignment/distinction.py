@@ -2,7 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_ordinal, list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.replacement import is_listed
@@ -56,8 +56,7 @@ def _tells_end(statement: ParsedFact) -> bool:
 
 def _are_counted_apart(old: AbstractSet[str], new: AbstractSet[str]) -> bool:
     """Return whether one set has a word such as "another", and the other set has no such word or ordinal."""
-    others = load_lexicon().grammar["others"]
-    has_other = [not words.isdisjoint(others) for words in (old, new)]
+    has_other = [not words.isdisjoint(list_words("others")) for words in (old, new)]
     return has_other[0] != has_other[1] and not all(
         has or any(map(is_ordinal, words)) for has, words in zip(has_other, (old, new), strict=True)
     )
@@ -65,7 +64,7 @@ def _are_counted_apart(old: AbstractSet[str], new: AbstractSet[str]) -> bool:
 
 def _has_other_age(ended: AbstractSet[str], current: AbstractSet[str]) -> bool:
     """Return whether the thing of the ended fact has a word such as "old" that the other thing lacks."""
-    return bool((ended & load_lexicon().grammar["ages"]) - current)
+    return bool((ended & list_words("ages")) - current)
 
 
 def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
@@ -73,13 +72,12 @@ def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
     is_subject = not is_cyrillic(thing.text) or "nomn" in list_grammemes(thing.text)
     if is_listed(thing, "professions") or not is_subject:
         return False
-    return statement.find_word_before(thing) in load_lexicon().grammar["introducing"]
+    return statement.find_word_before(thing) in list_words("introducing")
 
 
 def _list_qualifiers(statement: ParsedFact, thing: Term) -> frozenset[str]:
     """Return the words before a noun that tell which one or what number is meant, in every form."""
-    grammar = load_lexicon().grammar
-    known = grammar["others"] | grammar["ages"] | grammar["introducing"] | grammar["determiners"]
+    known = list_words("others") | list_words("ages") | list_words("introducing") | list_words("determiners")
     found: set[str] = set()
     for word in reversed(statement.raw[: thing.place]):
         forms = {word, *list_lemmas(word)}

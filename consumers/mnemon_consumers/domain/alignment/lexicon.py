@@ -152,6 +152,12 @@ def load_lexicon() -> Lexicon:
 
 
 @cache
+def list_words(name: str) -> frozenset[str]:
+    """Return the words of a list in `Lexicon.grammar`."""
+    return load_lexicon().grammar[name]
+
+
+@cache
 def _load_entries() -> Lexicon:
     loaded = Lexicon()
     for language in LANGUAGES:

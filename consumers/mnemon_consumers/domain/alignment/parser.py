@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, find_word_entries, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, find_word_entries, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
     is_of_other_alphabet,
@@ -171,7 +171,7 @@ class _Parser:
         if self._is_may_the_month(at, length):
             tables = {"dates"}
         self._marks.update(tables.intersection(_MARKS))
-        is_user = token.word in load_lexicon().grammar["user"]
+        is_user = token.word in list_words("user")
         number = list_number_keys(token.word) if length == 1 else None
         if number is not None:
             self._add_number(at, number, role)
@@ -267,7 +267,7 @@ class _Parser:
     def _means_side(self, at: int) -> bool:
         """Return whether a token is the word "left" and means the side, as in "on the left"."""
         before = self._tokens[at - 1].word if at else ""
-        determiners = load_lexicon().grammar["determiners"]
+        determiners = list_words("determiners")
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
     def _is_ambiguous_date(self, at: int, length: int) -> bool:
@@ -278,7 +278,7 @@ class _Parser:
             return not (at and self._tokens[at - 1].word[0].isdigit())
         if token.word == "may" and token.is_first:
             return not following[:1].isdigit()
-        return length == 1 and token.surface.islower() and token.word in load_lexicon().grammar["ambiguous"]
+        return length == 1 and token.surface.islower() and token.word in list_words("ambiguous")
 
     def _is_may_the_month(self, at: int, length: int) -> bool:
         """Return whether `May` is the month and not the verb."""
@@ -289,7 +289,7 @@ class _Parser:
         token = self._tokens[at]
         if "@" in token.word or any(map(str.isdigit, token.word)):
             return True  # an address, or a code such as B2 or COVID-19
-        is_word = token.word in load_lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
+        is_word = token.word in list_words("user") or not tables.isdisjoint(("dates", "people"))
         if is_word or not token.surface[:1].isupper():
             return False
         if not token.is_first:

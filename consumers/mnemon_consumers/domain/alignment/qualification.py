@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.replacement import is_habitual
@@ -78,7 +78,7 @@ def is_limited(alignment: Alignment, side: int) -> bool:
         side: 0 for the older fact, 1 for the newer fact.
     """
     statement, left = alignment.statements[side], (alignment.old, alignment.new)[side]
-    limiting = load_lexicon().grammar["limiting"]
+    limiting = list_words("limiting")
     return any(
         not limiting.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
         for term in left
@@ -87,7 +87,7 @@ def is_limited(alignment: Alignment, side: int) -> bool:
 
 def _adds_to_verb(alignment: Alignment) -> bool:
     """Return whether "also" stands before a verb of both facts, whose objects are different words."""
-    new, adding = alignment.statements[1], load_lexicon().grammar["adding"]
+    new, adding = alignment.statements[1], list_words("adding")
     pairs = [(a.keys & b.keys, b) for a, b in alignment.pairs if a.weight]
     repeated = [b for keys, b in pairs if any(" " not in key for key in keys)]
     return len(repeated) < len(pairs) and any(new.find_word_before(term) in adding for term in repeated)
@@ -114,7 +114,7 @@ def _adds_value(alignment: Alignment) -> bool:
     old, new = alignment.statements
     if new.denies_or_ends:
         return False
-    adding = load_lexicon().grammar["adding"]
+    adding = list_words("adding")
     words = adding.intersection(old.raw), adding.intersection(new.raw)
     if bool(words[0]) != bool(words[1]):
         return bool(words[1]) or words[0] != {"еще"}
@@ -138,22 +138,21 @@ def says_almost(statement: ParsedFact) -> bool:
 
     Before an amount such a word only says how large the amount is: "almost 30 years old", "nearly every day".
     """
-    grammar, raw = load_lexicon().grammar, statement.raw
-    if any(word in grammar["narrowly"] and "не" in raw[at + 1 : at + 3] for at, word in enumerate(raw)):
+    raw = statement.raw
+    if any(word in list_words("narrowly") and "не" in raw[at + 1 : at + 3] for at, word in enumerate(raw)):
         return True
     kinds = {term.place: term.kind for term in statement.terms}
-    said = [(at, word) for at, word in enumerate(raw) if word not in grammar["determiners"]]
+    said = [(at, word) for at, word in enumerate(raw) if word not in list_words("determiners")]
     return any(
-        word in grammar["almost"] and kinds.get(at) is not TermKind.NAME and not _is_amount_word(following)
+        word in list_words("almost") and kinds.get(at) is not TermKind.NAME and not _is_amount_word(following)
         for (at, word), (_, following) in pairwise(said)
     )
 
 
 def _is_amount_word(word: str) -> bool:
-    grammar = load_lexicon().grammar
     is_measure = is_in_table(word, "units") or is_in_table(word, "dates")
     is_number = list_number_keys(word) is not None
-    return is_number or is_measure or word in grammar["quantifiers"] or word in grammar["always"]
+    return is_number or is_measure or word in list_words("quantifiers") or word in list_words("always")
 
 
 def _is_hypothetical(statement: ParsedFact) -> bool:
@@ -186,8 +185,9 @@ def _is_shared(condition: range, alignment: Alignment, side: int) -> bool:
 
 def _list_conditions(statement: ParsedFact) -> list[range]:
     """Return the indexes of the words of each condition; "when" in a past fact tells the time of an event."""
-    grammar = load_lexicon().grammar
-    words = grammar["conditions"] if statement.is_past else grammar["conditions"] | grammar["whenever"]
+    words = list_words("conditions")
+    if not statement.is_past:
+        words |= list_words("whenever")
     starts = [at for at, word in enumerate(statement.raw) if word in words]
     ends = (*statement.clause_starts, len(statement.raw))
     return [range(start + 1, min(end for end in ends if end > start)) for start in starts]

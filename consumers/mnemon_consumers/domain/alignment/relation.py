@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from mnemon_consumers.domain.alignment.distinction import is_about_another_thing
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
 from mnemon_consumers.domain.alignment.matching import (
     WordSimilarity,
     align_facts,
@@ -407,13 +407,12 @@ class _PairComparison:
             left: its terms, none with a counterpart.
         """
         kinds, slots = list_kinds(left), self.old.slots & self.new.slots
-        grammar = load_lexicon().grammar
-        is_joined = clause.start > 0 and self.old.raw[clause.start - 1] in grammar["conjunctions"]
+        is_joined = clause.start > 0 and self.old.raw[clause.start - 1] in list_words("conjunctions")
         if "residence" in slots:
-            has_place = any(term.text in grammar["places"] for term in left)
-            is_address = all(term.kind in _ADDRESS_KINDS or term.text in grammar["places"] for term in left)
+            places = [term for term in left if term.text in list_words("places")]
+            is_address = all(term.kind in _ADDRESS_KINDS or term in places for term in left)
             is_name = kinds == {TermKind.NAME} and len(left) == len(clause)
-            return is_address and not is_joined and (has_place or is_name)
+            return is_address and not is_joined and (bool(places) or is_name)
         if any(consists_of(left, slot) for slot in WORD_SLOTS if slot in slots):
             return True
         before = next((t for t in reversed(self.alignment.old) if t.place < clause.start), None)
@@ -443,7 +442,7 @@ class _PairComparison:
         """Return whether a clause of the older fact has only dates and numbers: "since 5 May", "at 10"."""
         kinds = list_kinds(term for term in self.old.terms if term.place in clause)
         words = self.old.raw[clause.start : clause.stop]
-        return kinds <= NUMERIC_KINDS and load_lexicon().grammar["copulas"].isdisjoint(words)
+        return kinds <= NUMERIC_KINDS and list_words("copulas").isdisjoint(words)
 
     def _list_bare_clauses(self) -> list[list[Term]]:
         """Return the terms of the later clauses of the newer fact that have no other words."""
@@ -551,7 +550,7 @@ class _PairComparison:
 
     def _is_another_of_a_kind(self) -> bool:
         """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
-        others = load_lexicon().grammar["others"]
+        others = list_words("others")
         return self._has_other_ordinals() or any(
             a.is_head
             and b.is_head
@@ -665,7 +664,7 @@ class _PairComparison:
             return None
         if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in self.new.terms):
             old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
-            new = [term for term in new if term.text not in load_lexicon().grammar["debts"]]
+            new = [term for term in new if term.text not in list_words("debts")]
         about = [
             a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
         ]
@@ -689,9 +688,8 @@ class _PairComparison:
         is_stay = "residence" in self.old.slots or any(
             term.is_someone or term.kind is TermKind.NUMBER for term in self.alignment.old
         )
-        returned = load_lexicon().grammar["returned"]
         is_back = bool(self.alignment.new) and all(
-            term.kind is TermKind.WORD and not returned.isdisjoint(term.text.split())
+            term.kind is TermKind.WORD and not list_words("returned").isdisjoint(term.text.split())
             for term in self.alignment.new
         )
         return (
@@ -888,9 +886,7 @@ class _PairComparison:
             for term in left.new
             if term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
             and term.place < self.new.reason_at
-            and not (
-                is_permission(term) or is_beginning(term) or term.text in load_lexicon().grammar["learning"]
-            )
+            and not (is_permission(term) or is_beginning(term) or term.text in list_words("learning"))
         ]
         if extra or is_limited(left, 1) or has_other_adjective(left):
             return "the newer fact may say when, where or for whom the denial does not hold"
@@ -924,10 +920,9 @@ class _PairComparison:
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:
             return len(raw)
-        past = load_lexicon().grammar["past"]
         for at, word in enumerate(raw[:-1]):
             following = raw[at + 1]
-            is_clause = is_verb(following) or following in past or following.endswith("ed")
+            is_clause = is_verb(following) or following in list_words("past") or following.endswith("ed")
             if word in ("и", "and") and is_clause and any(is_in_table(w, "ended") for w in raw[:at]):
                 return at
         return len(raw)
@@ -1157,12 +1152,11 @@ class _PairComparison:
         """
         if list_denied_values(self.new):
             return True
-        grammar = load_lexicon().grammar
         if not self.new.has_word_of("now") or any(
-            is_in_table(word, "changed") and word not in grammar["now"] for word in self.new.raw
+            is_in_table(word, "changed") and word not in list_words("now") for word in self.new.raw
         ):
             return True
-        verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in grammar["exclusive"]]
+        verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in list_words("exclusive")]
         if verbs:
             return not any(is_limited(self.alignment, side) for side in (0, 1))
         if any(a.is_head and b.is_head and not a.is_someone and a.weight for a, b in self.alignment.pairs):
@@ -1177,10 +1171,10 @@ class _PairComparison:
 
     def _is_way_of_answer(self) -> bool:
         """Return whether both facts tell in what language or form to answer: "Answer in German"."""
-        grammar, left = load_lexicon().grammar, self.alignment
+        left = self.alignment
         if not len(left.old) == len(left.new) == 1:
             return False
-        is_told = any(a.text in grammar["answering"] for a, _ in left.pairs)
+        is_told = any(a.text in list_words("answering") for a, _ in left.pairs)
         ways = (_find_way(self.old, left.old), _find_way(self.new, left.new))
         return is_told and ways[0] == ways[1] != ""
 
@@ -1355,7 +1349,7 @@ class _PairComparison:
         left = self.alignment
         if self.old.has_word_of("comparatives") and not self.new.has_word_of("comparatives"):
             return bool(left.old) and self.share_new >= SUBSET_SHARE
-        comparisons = load_lexicon().grammar["comparisons"]
+        comparisons = list_words("comparisons")
         is_compared = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
         verbs = [b.place for _, b in left.pairs if b.text in comparisons]
         has_moved = any(
@@ -1441,7 +1435,7 @@ class _PairComparison:
 
 def _was_so(statement: ParsedFact) -> bool:
     """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
-    being, participles = load_lexicon().grammar["being"], load_lexicon().grammar["participles"]
+    being, participles = list_words("being"), list_words("participles")
     return any(
         word in being
         and not (following == "born" or (following.endswith("ed") and following not in participles))
@@ -1471,7 +1465,7 @@ def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
 
 def _is_regular(date: Term) -> bool:
     """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
-    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in load_lexicon().grammar["every"])
+    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in list_words("every"))
 
 
 def _is_descriptive(word: str) -> bool:
@@ -1482,10 +1476,9 @@ def _is_descriptive(word: str) -> bool:
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:
     """Return the clauses about a former state, such as "used to smoke" and «раньше курил»."""
-    former = load_lexicon().grammar["former"]
     if not (statement.is_past or statement.is_english):
         return []  # "раньше" may mean "earlier"
-    places = [at for at, word in enumerate(statement.raw) if word in former]
+    places = [at for at, word in enumerate(statement.raw) if word in list_words("former")]
     places += [term.place for term in statement.terms if term.text == "used to"]
     return [clause for clause in statement.clauses if any(place in clause for place in places)]
 
@@ -1517,8 +1510,7 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
-    called = load_lexicon().grammar["called"]
-    said = {term.place for term in statement.terms if term.text not in called}
+    said = {term.place for term in statement.terms if term.text not in list_words("called")}
     is_said = any(place in said for place in range(first + 1, last))
     return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
 
@@ -1565,7 +1557,7 @@ def _differ_in_tense(a: Term, b: Term) -> bool:
 
 def _are_forms_of_one_verb(verb: str, other: str) -> bool:
     """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
-    is_irregular = not load_lexicon().grammar["past"].isdisjoint((verb, other))
+    is_irregular = not list_words("past").isdisjoint((verb, other))
     return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])
 
 
@@ -1595,12 +1587,11 @@ def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
     """Return whether a word in both facts only qualifies another, as "piano" does in "piano lessons"."""
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
-    fillers = load_lexicon().grammar["participles"]
     return statement.is_english and any(
         term.kind is TermKind.WORD
         and term.place - 1 in places
         and not term.stages
-        and term.text not in fillers
+        and term.text not in list_words("participles")
         and not term.text.endswith(("ly", "ing"))
         for term in left
     )
@@ -1611,7 +1602,7 @@ def _begins_with_verb(terms: Sequence[Term]) -> bool:
     first, *others = terms
     word = first.text.split()[0]
     is_third_person = first.kind is TermKind.WORD and word.endswith("s") and not word.endswith("ss")
-    return is_verb(word) or word in load_lexicon().grammar["past"] or (is_third_person and bool(others))
+    return is_verb(word) or word in list_words("past") or (is_third_person and bool(others))
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
@@ -1625,11 +1616,10 @@ def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
 
 
 def _is_before_object(statement: ParsedFact, term: Term) -> bool:
-    grammar = load_lexicon().grammar
     is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
     is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
-    is_followed = statement.find_word_after(term) in grammar["determiners"]
-    return is_first and (is_followed or is_third_person or term.text in grammar["past"])
+    is_followed = statement.find_word_after(term) in list_words("determiners")
+    return is_first and (is_followed or is_third_person or term.text in list_words("past"))
 
 
 def _list_subjects(left: tuple[Term, ...]) -> list[Term]:
@@ -1659,7 +1649,7 @@ def _has_exact_term(terms: Sequence[Term]) -> bool:
 
 def _says_alone(statement: ParsedFact) -> bool:
     """Return whether a fact says that someone is alone; «один» before a noun is a number."""
-    alone = load_lexicon().grammar["alone"]
+    alone = list_words("alone")
     following = zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     return any(word in alone and "NOUN" not in list_grammemes(after) for word, after in following)
 
@@ -1675,8 +1665,7 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 def _drop_fillers(statement: ParsedFact) -> list[str]:
     """Return the words of a fact except words for the user, determiners, counts and light words."""
-    grammar = load_lexicon().grammar
-    fillers = grammar["user"] | grammar["determiners"] | {"s"}
+    fillers = list_words("user") | list_words("determiners") | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}
     light = {term.text for term in statement.terms if term.kind is TermKind.LIGHT}
     return [word for word in statement.raw if word not in fillers | numbers | light]

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
@@ -157,7 +157,7 @@ class Replacement:
         If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
         was moved: "with Ann" belongs to the meeting.
         """
-        moving = load_lexicon().grammar["moving"]
+        moving = list_words("moving")
         is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(moving) for word in self.new.raw)
         if is_moved or any(value.kind is TermKind.DATE for value in self.values):
             return False
@@ -189,7 +189,7 @@ class Replacement:
         For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
         summer" may not.
         """
-        left, raw, grammar = self.alignment, self.new.raw, load_lexicon().grammar
+        left, raw = self.alignment, self.new.raw
         if self.new.is_changed and any(
             word in ("for", "на")
             and any(is_in_table(each, "units") or is_in_table(each, "dates") for each in rest)
@@ -198,13 +198,13 @@ class Replacement:
             return True
         names = [term.place for term in self.new.words if term.kind is TermKind.NAME]
         others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
-        first = next((at for at, word in enumerate(raw) if word in grammar["goals"]), len(raw))
+        first = next((at for at, word in enumerate(raw) if word in list_words("goals")), len(raw))
         if self.new.is_english:
             # "The" or "another" precedes a thing such as a floor, and no town.
-            is_thing = not grammar["before_thing"].isdisjoint(raw[first + 1 : first + 2])
+            is_thing = not list_words("before_thing").isdisjoint(raw[first + 1 : first + 2])
             begin = names[0] if names else len(raw)
             return any(
-                ((is_thing or term.text in grammar["groups"]) and first < term.place < begin)
+                ((is_thing or term.text in list_words("groups")) and first < term.place < begin)
                 or (names and term.place == begin + 1 and term.place + 1 not in names)
                 for term in others
             )
@@ -228,7 +228,7 @@ class Replacement:
         """
         statement = self._find_statement(term)
         last = statement.find_word_after(term._replace(place=term.place + len(term.text.split()) - 1))
-        is_end = not last or last in load_lexicon().grammar["after_value"]
+        is_end = not last or last in list_words("after_value")
         return is_end or is_cyrillic(term.text) or is_listed(term, "changed")
 
     def _has_other_job(self) -> bool:
@@ -253,7 +253,7 @@ class Replacement:
         """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
-        is_switched = not load_lexicon().grammar["upgrading"].isdisjoint(self.new.raw[:3]) and not (
+        is_switched = not list_words("upgrading").isdisjoint(self.new.raw[:3]) and not (
             self.old.is_past or self.new.is_planned
         )
         if not (
@@ -360,7 +360,7 @@ class Replacement:
             or t.kind is TermKind.WORD
             for t in left.old
         )
-        is_next = bool(names) and self.new.find_word_before(names[0]) in load_lexicon().grammar["before_next"]
+        is_next = bool(names) and self.new.find_word_before(names[0]) in list_words("before_next")
         is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
@@ -391,7 +391,7 @@ class Replacement:
         sides = (self.alignment.old, self.alignment.new)
         numbers = [tuple(term for term in side if term.kind is TermKind.NUMBER) for side in sides]
         rest = [[t for t in side if t.kind is not TermKind.NUMBER and not is_verb(t.text)] for side in sides]
-        rest = [[t for t in side if t.text not in load_lexicon().grammar["entering"]] for side in rest]
+        rest = [[t for t in side if t.text not in list_words("entering")] for side in rest]
         is_of_other = all(rest) or any(term.kind is not TermKind.WORD for term in chain(*rest))
         is_event = self.new.is_past and not (self.old.is_past or is_begun)
         return not (is_of_other or is_event) and _is_growth(*numbers)
@@ -404,7 +404,7 @@ class Replacement:
 
     def has_only_values(self) -> bool:
         """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
-        remaining = load_lexicon().grammar["remaining"]
+        remaining = list_words("remaining")
         rest = [
             term
             for term in self.left
@@ -448,8 +448,7 @@ class Replacement:
             {statement.find_word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
         )
-        complements = load_lexicon().grammar["noun_complements"]
-        return not (old & new).isdisjoint(("for", "on", "за", *complements))
+        return not (old & new).isdisjoint(("for", "on", "за", *list_words("noun_complements")))
 
     def _is_measure(self) -> bool:
         """Return whether numbers are amounts, not years, room numbers or other labels."""
@@ -543,9 +542,8 @@ class Replacement:
         """Return whether a Russian preposition adds another complement to a noun: "подписка на «Окко»"."""
         if self.new.is_changed:
             return False
-        complements = load_lexicon().grammar["noun_complements"]
         behind = [
-            [t for t in side if self._find_statement(t).find_word_before(t) in complements]
+            [t for t in side if self._find_statement(t).find_word_before(t) in list_words("noun_complements")]
             for side in (self.alignment.old, self.alignment.new)
         ]
         is_name = any(term.kind is TermKind.NAME for term in chain(*behind))
@@ -595,14 +593,14 @@ class Replacement:
 
     def swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing that the older fact does not mention."""
-        raw, grammar = self.new.raw, load_lexicon().grammar
-        verbs = grammar["swapping"] | grammar["moving"]
+        raw = self.new.raw
+        verbs = list_words("swapping") | list_words("moving")
         starts = [
             at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)
         ]
         if not starts:
             return False
-        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in grammar["object_ends"])
+        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in list_words("object_ends"))
         end = next(behind, len(raw))
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
@@ -611,7 +609,7 @@ class Replacement:
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
-            not ({word} | list_lookup_forms(word)).isdisjoint(load_lexicon().grammar["swapping"])
+            not ({word} | list_lookup_forms(word)).isdisjoint(list_words("swapping"))
             and 1 <= topic.place - at <= 2
             for at, word in enumerate(self.new.raw)
             for topic in topics
@@ -684,15 +682,16 @@ def consists_of(terms: Sequence[Term], slot: str) -> bool:
 
 def _drop_slot_words(terms: Sequence[Term], slot: str) -> list[Term]:
     """Return the terms that are neither words of a slot nor words for a change or a beginning."""
-    words, grammar = _list_slot_words(slot), load_lexicon().grammar
+    words = _list_slot_words(slot)
     return [
         term
         for term in terms
         if not (term.kind is TermKind.WORD or (term.kind is TermKind.NAME and not term.place))
         or not (
             is_listed(term, "changed")
-            or (slot == "proficiency" and (is_listed(term, "levels") or term.text in grammar["practising"]))
-            or term.text in grammar["beginning"]
+            or (slot == "proficiency" and is_listed(term, "levels"))
+            or (slot == "proficiency" and term.text in list_words("practising"))
+            or term.text in list_words("beginning")
             or all(not list_lookup_forms(word).isdisjoint(words) for word in term.text.split())
         )
     ]
@@ -706,8 +705,7 @@ def _list_content_words(terms: Sequence[Term]) -> list[Term]:
 
 def _is_reaching(term: Term) -> bool:
     """Return whether a word may stand beside a level that is reached: a verb, or a word such as "passed"."""
-    reaching = load_lexicon().grammar["reaching"]
-    return is_verb(term.text) or term.text in reaching or is_listed(term, "changed")
+    return is_verb(term.text) or term.text in list_words("reaching") or is_listed(term, "changed")
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
@@ -725,7 +723,7 @@ def is_listed(term: Term, table: str) -> bool:
 
 def is_beginning(term: Term) -> bool:
     """Return whether a word says only that something has begun: "started", «начал»."""
-    return term.text in load_lexicon().grammar["beginning"] or is_listed(term, "changed")
+    return term.text in list_words("beginning") or is_listed(term, "changed")
 
 
 def is_habitual(term: Term) -> bool:
@@ -753,9 +751,8 @@ def _is_event_past(statement: ParsedFact) -> bool:
 
 def _is_place(term: Term) -> bool:
     """Return whether a term names a home, its surroundings or a country: "flat", "village", "UK"."""
-    grammar = load_lexicon().grammar
     forms = term.text, *list_lemmas(term.text)
-    return term.text in grammar["countries"] or not grammar["places"].isdisjoint(forms)
+    return term.text in list_words("countries") or not list_words("places").isdisjoint(forms)
 
 
 def _is_town(term: Term) -> bool:
@@ -764,18 +761,16 @@ def _is_town(term: Term) -> bool:
 
 
 def _is_naming(term: Term) -> bool:
-    return not load_lexicon().grammar["naming"].isdisjoint(term.text.split())
+    return not list_words("naming").isdisjoint(term.text.split())
 
 
 def _is_period(word: str) -> bool:
-    grammar = load_lexicon().grammar
-    return word in grammar["one_period"] or not list_lookup_forms(word).isdisjoint(grammar["periods"])
+    return word in list_words("one_period") or not list_lookup_forms(word).isdisjoint(list_words("periods"))
 
 
 def _is_of_age(term: Term) -> bool:
     """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
-    turning = load_lexicon().grammar["turning"]
-    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(turning)
+    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(list_words("turning"))
 
 
 def _is_person_in_role(term: Term) -> bool:
@@ -793,11 +788,10 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
         )
     if not profession.place or "job" in statement.slots:
         return True
-    grammar = load_lexicon().grammar
     preceding = statement.raw[: profession.place]
-    told = [at for at, word in enumerate(preceding) if word in grammar["before_occupation"]]
+    told = [at for at, word in enumerate(preceding) if word in list_words("before_occupation")]
     between = statement.raw[told[-1] + 1 : profession.place] if told else ("for",)
-    return not any(word in grammar["after_value"] or word.endswith("ing") for word in between)
+    return not any(word in list_words("after_value") or word.endswith("ing") for word in between)
 
 
 def _tells_role(statement: ParsedFact, term: Term) -> bool:
@@ -828,9 +822,8 @@ def _is_exact_thing(term: Term) -> bool:
 
 def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
     """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds"."""
-    after_value = load_lexicon().grammar["after_value"]
     before = statement.raw[: term.place]
-    return any(word in after_value or "PREP" in list_grammemes(word) for word in before)
+    return any(word in list_words("after_value") or "PREP" in list_grammemes(word) for word in before)
 
 
 def is_year(number: Term) -> bool:
@@ -847,7 +840,7 @@ def _is_amount(statement: ParsedFact, number: Term) -> bool:
 def _is_label(statement: ParsedFact, number: Term) -> bool:
     """Return whether a number tells which thing is meant, as in "bus 14"."""
     before, after = statement.find_word_before(number), statement.find_word_after(number)
-    signs = load_lexicon().grammar["number_signs"]
+    signs = list_words("number_signs")
     if after and is_in_table(after, "units") and not is_ordinal(number.text):
         return before in signs
     if number.is_head and after and is_ordinal(number.text):
@@ -870,8 +863,7 @@ def _is_counted(noun: str) -> bool:
 
 
 def _drop_naming_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    naming = load_lexicon().grammar["naming"]
-    return tuple(term for term in terms if term.text not in naming)
+    return tuple(term for term in terms if term.text not in list_words("naming"))
 
 
 def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
@@ -880,7 +872,7 @@ def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
     If there is such a word, words in the genitive may be between, too.
     """
     between = statement.raw[role.place + len(role.text.split()) : name.place]
-    naming = load_lexicon().grammar["naming"]
+    naming = list_words("naming")
     is_named = not naming.isdisjoint(between)
     return role.place < name.place and all(
         word in naming or (is_named and "gent" in list_grammemes(word)) for word in between

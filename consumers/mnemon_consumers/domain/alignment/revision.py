@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
@@ -58,7 +58,7 @@ def _list_ages(statement: ParsedFact) -> set[str]:
     begins = {term.place for term in statement.words}
     words = [word for at, word in enumerate(statement.raw) if at not in begins and at + 1 in begins]
     forms = {form for word in words for form in (word, *list_lemmas(word))}
-    return forms & load_lexicon().grammar["ages"]
+    return forms & list_words("ages")
 
 
 def replaces_other_value(alignment: Alignment) -> bool:
@@ -84,34 +84,32 @@ def is_switch_of_kind(alignment: Alignment) -> bool:
     if old.has_head or len(alignment.new) != 1:
         return False
     things = [term for term in alignment.old if _are_of_one_kind(term, alignment.new[0])]
-    using = load_lexicon().grammar["using"]
+    using = list_words("using")
     return len(things) == 1 and all(term.text in using for term in alignment.old if term not in things)
 
 
 def list_denied_values(statement: ParsedFact) -> list[Term]:
     """Return the values that a fact denies beside another value: "in York, not Leeds", «вместо чая»."""
-    remainder = load_lexicon().grammar["remainder"]
     return [
         term
         for term in statement.terms
-        if term.weight and term.text not in remainder and _is_denied_value(statement, term)
+        if term.weight and term.text not in list_words("remainder") and _is_denied_value(statement, term)
     ]
 
 
 def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
-    grammar, raw = load_lexicon().grammar, statement.raw
+    raw = statement.raw
     at = term.place - 1
-    while at >= 0 and (raw[at] in grammar["value_prepositions"] or raw[at] in grammar["determiners"]):
+    while at >= 0 and (raw[at] in list_words("value_prepositions") or raw[at] in list_words("determiners")):
         at -= 1
     if at < 0:
         return False
     if raw[at - 1 : at + 1] in (("instead", "of"), ("rather", "than")) or raw[at] in ("вместо", "instead"):
         return True
     following = raw[term.place + 1 : term.place + 2]
-    is_repeated = raw[at + 1] in grammar["value_prepositions"] and raw[term.place + 1 : term.place + 3] == (
-        "but",
-        raw[at + 1],
-    )
+    preposition = raw[at + 1]
+    is_repeated = raw[term.place + 1 : term.place + 3] == ("but", preposition)
+    is_repeated = is_repeated and preposition in list_words("value_prepositions")
     if is_repeated and any(word.endswith("n't") or word == "not" for word in raw[:at]):
         return True
     if raw[at] == "not":
@@ -176,9 +174,7 @@ def _is_narrowed(alignment: Alignment) -> bool:
     rest = [
         term
         for term in alignment.new
-        if term not in restricted
-        and term.text not in load_lexicon().grammar["remainder"]
-        and not is_permission(term)
+        if term not in restricted and term.text not in list_words("remainder") and not is_permission(term)
     ]
     is_whole = len(sorts) == len(alignment.old) <= 1 and not rest
     # "Only eats apples" may be one of several habits.
@@ -199,7 +195,7 @@ def _is_sort_of(particular: Term, general: Term) -> bool:
 
 def _is_restricted(statement: ParsedFact, term: Term) -> bool:
     """Return whether "only" or a synonym is right before a term, or "only" right after it."""
-    only, raw = load_lexicon().grammar["only"], statement.raw
+    only, raw = list_words("only"), statement.raw
     before = raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
     return not only.isdisjoint(before) or raw[term.place + 1 : term.place + 2] == ("only",)
 
@@ -207,10 +203,9 @@ def _is_restricted(statement: ParsedFact, term: Term) -> bool:
 def _is_remainder(statement: ParsedFact, term: Term) -> bool:
     """Return whether a fact excludes the rest of what a term means: "not all nuts", "other nuts are fine"."""
     before = statement.raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
-    grammar = load_lexicon().grammar
-    is_part = any(word in grammar["quantifiers"] or word in grammar["remainder"] for word in before)
-    is_other = not grammar["remainder"].isdisjoint(before)
-    is_allowed = not grammar["permitting"].isdisjoint(statement.raw[term.place :])
+    is_part = any(word in list_words("quantifiers") or word in list_words("remainder") for word in before)
+    is_other = not list_words("remainder").isdisjoint(before)
+    is_allowed = not list_words("permitting").isdisjoint(statement.raw[term.place :])
     return (("not" in before or "не" in before) and is_part) or (is_other and is_allowed)
 
 
@@ -257,18 +252,17 @@ def _forbids(statement: ParsedFact) -> bool:
     first = statement.raw[0]
     if first == "не":
         return any("impr" in list_grammemes(word) for word in statement.raw[1:3])
-    return first in load_lexicon().grammar["forbidding"] or statement.raw[:2] == ("do", "not")
+    return first in list_words("forbidding") or statement.raw[:2] == ("do", "not")
 
 
 def is_permission(term: Term) -> bool:
     """Return whether a term gives a permission, such as "allowed" and «можно»."""
-    return not load_lexicon().grammar["permitting"].isdisjoint(term.text.split())
+    return not list_words("permitting").isdisjoint(term.text.split())
 
 
 def _says_not_only(statement: ParsedFact) -> bool:
-    only = load_lexicon().grammar["only"]
     return any(
-        word in ("not", "не") and following in only
+        word in ("not", "не") and following in list_words("only")
         for word, following in zip(statement.raw, statement.raw[1:], strict=False)
     )
 

@@ -5,7 +5,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 
 
 class TermKind(Enum):
@@ -120,7 +120,7 @@ class ParsedFact:
 
     def has_word_of(self, words: str) -> bool:
         """Return whether the fact has a word of the list `words` in `Lexicon.grammar`."""
-        return not load_lexicon().grammar[words].isdisjoint(self.raw)
+        return not list_words(words).isdisjoint(self.raw)
 
     def find_word_before(self, term: Term) -> str:
         """Return the word before a term, in lower case; empty at the beginning."""

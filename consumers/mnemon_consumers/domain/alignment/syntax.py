@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
     is_nominative,
@@ -49,22 +49,21 @@ def measure_head(tokens: Sequence[Token]) -> int:
         return 0
     if is_cyrillic(tokens[0].word):
         return _measure_russian_head(tokens)
-    grammar = load_lexicon().grammar
     start = 0
-    while start < len(tokens) and tokens[start].word in grammar["determiners"]:
+    while start < len(tokens) and tokens[start].word in list_words("determiners"):
         start += 1
-    if start < len(tokens) and tokens[start].word in grammar["subjects"]:
+    if start < len(tokens) and tokens[start].word in list_words("subjects"):
         return 0
     for at, token in enumerate(tokens[start : start + _LOOKED_AT], start):
-        if token.word in grammar["auxiliaries"] or token.is_denied:
+        if token.word in list_words("auxiliaries") or token.is_denied:
             return at
         if at == start:
             is_verb_form = _is_verb_form(token.word) or token.word.endswith("ing")
-            if start == 0 and (token.word in grammar["past"] or is_verb_form):
+            if start == 0 and (token.word in list_words("past") or is_verb_form):
                 return 0  # a verb without a subject
-        elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
+        elif token.surface.islower() and (token.word in list_words("past") or _is_verb_form(token.word)):
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""
-            return at + 1 if following in grammar["auxiliaries"] else at
+            return at + 1 if following in list_words("auxiliaries") else at
     return start
 
 
@@ -73,7 +72,7 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
     Times are no objects of such verbs: "took this week off".
     """
-    phrasal = load_lexicon().grammar["phrasal"]
+    phrasal = list_words("phrasal")
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
             between = tokens[at + 1 : other]
@@ -84,8 +83,7 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
 def is_time(token: Token) -> bool:
     """Return whether an English word names a date, or a unit of time such as "week"."""
-    units = load_lexicon().grammar["time_units"]
-    return is_in_table(token.word, "dates") or token.word.removesuffix("s") in units
+    return is_in_table(token.word, "dates") or token.word.removesuffix("s") in list_words("time_units")
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:
@@ -95,8 +93,7 @@ def is_contrast(tokens: Sequence[Token], at: int) -> bool:
         return True
     if tokens[at].word != "not" or not tokens[at].is_clause_start:
         return False
-    grammar = load_lexicon().grammar
-    skipped = grammar["determiners"] | grammar["time_prepositions"]
+    skipped = list_words("determiners") | list_words("time_prepositions")
     denied = next(
         (_find_numeric_kind(token) for token in tokens[at + 1 :] if token.word not in skipped), None
     )
@@ -124,10 +121,9 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
     if is_cyrillic(tokens[0].word):
         is_verbless = all(list_grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
         return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
-    grammar = load_lexicon().grammar
-    rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
+    rest = [token.word for token in tokens[head:] if token.word not in list_words("adverbs")]
     following = rest[1] if len(rest) > 1 else ""
-    return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
+    return bool(rest) and rest[0] in list_words("copulas") and not following.endswith("ing")
 
 
 def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
@@ -149,9 +145,8 @@ def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
 def _is_predicate(token: Token) -> bool:
     if is_cyrillic(token.word):
         return not list_grammemes(token.word).isdisjoint(_PREDICATES)
-    grammar = load_lexicon().grammar
-    is_auxiliary = token.word in grammar["auxiliaries"]
-    return is_auxiliary or token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))
+    is_auxiliary = token.word in list_words("auxiliaries")
+    return is_auxiliary or token.word in list_words("past") or token.word.endswith(("s", "ed", "ing"))
 
 
 def _measure_russian_head(tokens: Sequence[Token]) -> int:
@@ -171,7 +166,7 @@ def _measure_russian_head(tokens: Sequence[Token]) -> int:
 def _find_complement_end(words: Sequence[str], at: int) -> int:
     """Return the index of the word after an attribute's complement: "размер обуви", "пароль от почты"."""
     while at < len(words):
-        is_linked = words[at] in load_lexicon().grammar["complements"]
+        is_linked = words[at] in list_words("complements")
         noun = at + 1 if is_linked else at
         if noun >= len(words) or not _is_complement(words[noun], is_linked=is_linked):
             break
@@ -203,21 +198,20 @@ def is_past_form(word: str) -> bool:
     """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
     if is_cyrillic(word):
         return is_past_verb(word)
-    return word.endswith("ed") or word in load_lexicon().grammar["past"]
+    return word.endswith("ed") or word in list_words("past")
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
     """Return whether a fact is about a past event."""
-    grammar = load_lexicon().grammar
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, list_grammemes(token.word)
-        if is_past_verb(word) or (word in grammar["past"] and before not in grammar["determiners"]):
+        if is_past_verb(word) or (word in list_words("past") and before not in list_words("determiners")):
             return True
-        is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
+        is_participle = before in list_words("auxiliaries") or word in list_words("participles")
         if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:
             return True
-        if word not in grammar["adverbs"]:
+        if word not in list_words("adverbs"):
             before = word
     return False
 
@@ -228,5 +222,4 @@ def find_reason_start(tokens: Sequence[Token]) -> int:
     Returns:
         The number of tokens if none of them begins a reason.
     """
-    reasons = load_lexicon().grammar["reasons"]
-    return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))
+    return next((at for at, token in enumerate(tokens) if token.word in list_words("reasons")), len(tokens))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     WORDS,
     fold_characters,
@@ -103,7 +103,7 @@ def _ends_clause(text: str, end: int, word: str) -> bool:
         if is_initial or word in _LEADING_ABBREVIATIONS or not text[end + 1 : end + 2].isspace():
             return False
         return word not in _TRAILING_ABBREVIATIONS or text[end + 1 :].lstrip()[:1].isupper()
-    return word in load_lexicon().grammar["conjunctions"] or _CLAUSE_END.match(text, end) is not None
+    return word in list_words("conjunctions") or _CLAUSE_END.match(text, end) is not None
 
 
 @lru_cache(maxsize=WORDS)

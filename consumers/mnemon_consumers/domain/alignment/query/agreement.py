@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_nominative, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.parser import parse_text
 from mnemon_consumers.domain.alignment.query.content_words import ContentWord, ContentWords
@@ -56,8 +56,7 @@ def _pair_words(query: ContentWords, fact: ContentWords) -> Pairs:
 
 def _has_comparison(words: ContentWords) -> bool:
     return any(
-        word in load_lexicon().grammar["query_comparisons"] or word.startswith(_COMPARING_STEM)
-        for word in words.plain
+        word in list_words("query_comparisons") or word.startswith(_COMPARING_STEM) for word in words.plain
     )
 
 
@@ -74,7 +73,7 @@ def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
 
 def _is_past(word: ContentWord) -> bool:
     text = word.text
-    return text in load_lexicon().grammar["past"] or (len(text) > 4 and text.endswith("ed"))
+    return text in list_words("past") or (len(text) > 4 and text.endswith("ed"))
 
 
 def _is_verb(word: ContentWord) -> bool:
@@ -82,5 +81,5 @@ def _is_verb(word: ContentWord) -> bool:
         return is_verb(word.text)
     if word.is_name:
         return False
-    is_infinitive = word.before in load_lexicon().grammar["before_verbs"]
+    is_infinitive = word.before in list_words("before_verbs")
     return is_infinitive or word.text.endswith("ing") or _is_past(word)

@@ -12,6 +12,7 @@ from mnemon_consumers.domain.alignment.lexicon import (
     find_word_entries,
     is_in_table,
     list_lookup_forms,
+    list_words,
     load_lexicon,
 )
 from mnemon_consumers.domain.alignment.morphology import (
@@ -97,7 +98,7 @@ class ContentWord(NamedTuple):
         """Return whether the word is an adjective, which only describes the thing that another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not list_grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
-        return self.text in load_lexicon().grammar["adjectives"]
+        return self.text in list_words("adjectives")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +198,14 @@ def parse_words(text: str) -> ContentWords:
     denies = False
     direction = ""
     is_introduced = False
-    grammar = load_lexicon().grammar
     tokens = TOKEN.findall(restore_contractions(fold_characters(text)))
     for at, token in enumerate(tokens):
         word = token.casefold().removesuffix("'s")
-        if word in grammar["query_from"] or word in grammar["query_to"]:
-            direction = "from" if word in grammar["query_from"] else "to"
+        if word in list_words("query_from") or word in list_words("query_to"):
+            direction = "from" if word in list_words("query_from") else "to"
             is_introduced = False
             continue
-        if word in grammar["query_negations"] or word.endswith("n't"):
+        if word in list_words("query_negations") or word.endswith("n't"):
             denies = True
             continue
         entries = [
@@ -255,4 +255,4 @@ def _list_base_forms(word: str) -> frozenset[str]:
 @cache
 def _list_forms_of_all(words: str) -> frozenset[str]:
     """Return the forms of the words of a list in `Lexicon.grammar`."""
-    return frozenset(form for word in load_lexicon().grammar[words] for form in _list_base_forms(word))
+    return frozenset(form for word in list_words(words) for form in _list_base_forms(word))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.query.agreement import agrees_in_order, agrees_in_tense
 from mnemon_consumers.domain.alignment.query.content_words import (
@@ -112,7 +112,7 @@ def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> b
     found = [(word, other.find(word)) for word in query.content]
     if any(known is None or _is_contrary(word, known) for word, known in found):
         return False
-    says_whose = query.people or not load_lexicon().grammar["first_person"].isdisjoint(query.plain)
+    says_whose = query.people or not list_words("first_person").isdisjoint(query.plain)
     is_of_others = not says_whose and other.people != best.people
     return len(query.content) == 1 or other.denies != best.denies or is_of_others
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
@@ -73,8 +73,7 @@ def is_only_answer(fact: ContentWords, query: ContentWords) -> bool:
     pairs = zip(asked.predicate, words[start:end], strict=False)
     if not all(_is_same_word(word, query, other, fact) for word, other in pairs):
         return False
-    copulas = load_lexicon().grammar["answer_copulas"]
-    for introduction in (asked.is_about_own and copulas, _PLACES.get(asked.question)):
+    for introduction in (asked.is_about_own and list_words("answer_copulas"), _PLACES.get(asked.question)):
         if introduction:
             if words[end : end + 1] == [] or words[end] not in introduction:
                 return False
@@ -84,24 +83,24 @@ def is_only_answer(fact: ContentWords, query: ContentWords) -> bool:
 
 def _parse_question(words: Sequence[str]) -> QuestionPhrase | None:
     """Return the question of a query; None if the query is not a question phrase about the user."""
-    grammar = load_lexicon().grammar
     rest = words[_count_leading(words, "requests") :]
     question = rest[0] if rest and rest[0] in _QUESTIONS else ""
     rest = rest[1:] if question else rest
     start = _count_leading(rest, "asking_user", "asking_owner", "before_predicate")
     subject, predicate = rest[:start], rest[start:]
-    is_about_own = not grammar["asking_owner"].isdisjoint(subject)
-    if is_about_own and predicate and predicate[-1] in grammar["answer_copulas"]:
+    is_about_own = not list_words("asking_owner").isdisjoint(subject)
+    if is_about_own and predicate and predicate[-1] in list_words("answer_copulas"):
         predicate = predicate[:-1]
     if not predicate or not (question or is_about_own):
         return None
-    is_about_user = not grammar["asking_user"].isdisjoint(subject) or "1per" in list_grammemes(predicate[0])
+    has_user = not list_words("asking_user").isdisjoint(subject)
+    is_about_user = has_user or "1per" in list_grammemes(predicate[0])
     return QuestionPhrase(question, is_about_own, predicate) if is_about_own or is_about_user else None
 
 
 def _count_leading(words: Sequence[str], *lists: str) -> int:
     """Return the number of words, from the beginning, that are in one of the lists of `Lexicon.grammar`."""
-    known = frozenset().union(*(load_lexicon().grammar[each] for each in lists))
+    known = frozenset().union(*(list_words(each) for each in lists))
     return sum(1 for _ in takewhile(known.__contains__, words))
 
 
@@ -116,7 +115,7 @@ def _find_content(word: str, words: ContentWords) -> ContentWord | None:
 
 def _is_one_answer(question: str, parts: Sequence[str], fact: ContentWords) -> bool:
     """Return whether the last words of a fact are one noun or name, with nothing but its adjectives."""
-    determiners = load_lexicon().grammar["answer_determiners"]
+    determiners = list_words("answer_determiners")
     named = [part for part in parts if part != "," and part.casefold() not in determiners]
     content = [word for part in named if (word := _find_content(part.casefold(), fact))]
     if not 0 < len(content) == len(named) <= LONGEST_ANSWER:
@@ -151,5 +150,5 @@ def _may_be_in_answer(word: ContentWord, is_one: bool) -> bool:
         return True
     # "Studies nursing" has a noun, "lives in ghent studying law" has a participle.
     is_participle = word.text.endswith(("ing", "ed")) and not is_one
-    is_addition = word.text.endswith("ly") or word.text in load_lexicon().grammar["additions"]
+    is_addition = word.text.endswith("ly") or word.text in list_words("additions")
     return not (is_participle or is_addition)

@@ -6,7 +6,7 @@ from importlib.resources import files
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 
 NAMED = re.compile(r"\"(\w+)\"")
-USED = re.compile(r"grammar\[\"(\w+)\"\]|has_word_of\(\"(\w+)\"\)")
+USED = re.compile(r"list_words\(\"(\w+)\"\)|has_word_of\(\"(\w+)\"\)")
 
 
 def test_rules_and_documents_have_the_same_lists() -> None:
