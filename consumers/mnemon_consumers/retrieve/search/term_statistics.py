@@ -64,16 +64,12 @@ class TermStatistics(NamedTuple):
         # Ids of the same type as `terms`: with any other type, NumPy would convert all terms first.
         sought = np.fromiter(terms, np.uint32, len(terms))
         places = np.searchsorted(self.terms, sought)
-        return {
-            term: self._weigh_count(int(self.counts[place]) if self._has_term(place, term) else 0)
-            for term, place in zip(sought.tolist(), places.tolist(), strict=True)
-        }
-
-    def _has_term(self, place: int, term: int) -> bool:
-        return place < len(self.terms) and int(self.terms[place]) == term
-
-    def _weigh_count(self, count: int) -> float:
-        return math.log1p((self.texts - count + 0.5) / (count + 0.5))
+        weights = {}
+        for term, place in zip(sought.tolist(), places.tolist(), strict=True):
+            is_counted = place < len(self.terms) and int(self.terms[place]) == term
+            count = int(self.counts[place]) if is_counted else 0
+            weights[term] = math.log1p((self.texts - count + 0.5) / (count + 0.5))
+        return weights
 
 
 NO_STATISTICS: Final = TermStatistics(0, np.empty(0, np.uint32), np.empty(0, np.uint32))
