@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from mnemon_contracts.events.chat import Role
@@ -12,6 +12,9 @@ Purpose = Literal["extract", "compact"]
 
 REFUSED_BATCH: Final = "check the account at the provider, or set extraction.mode=online"
 """Next step in the message about a refused request of a batch interface."""
+
+SLACK: Final = timedelta(minutes=10)
+"""Tolerance for a provider's clock that is behind this machine's, in the search for a submitted batch."""
 
 MOST_TOKENS: Final = 10**9
 """Largest number of tokens of one call that is recorded, even if a provider reports a larger one."""

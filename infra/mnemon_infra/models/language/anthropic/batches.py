@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import get_args
 
 from anthropic import APIStatusError, NotFoundError
@@ -20,6 +20,7 @@ from mnemon_infra.models.language.anthropic.endpoint import (
 )
 from mnemon_infra.models.language.port import (
     REFUSED_BATCH,
+    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -29,9 +30,6 @@ from mnemon_infra.models.language.port import (
     ModelUnavailable,
     RequestRefused,
 )
-
-SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind this machine's."""
 
 PAGE = 100
 """Maximum number of batches on one page of the list."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
@@ -24,6 +24,7 @@ from mnemon_infra.models.language.google.answers import compute_token_limit, par
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
     REFUSED_BATCH,
+    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -41,9 +42,6 @@ IN_MEMORY = 10_000_000
 """Maximum bytes of results that are kept in memory; larger results are kept on disk."""
 
 PAGE = 100
-
-SLACK = timedelta(minutes=10)
-"""Tolerance for a clock of Google's that is behind this machine's."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError, omit
@@ -20,6 +20,7 @@ from mnemon_infra.models.language.openai.endpoint import (
 )
 from mnemon_infra.models.language.port import (
     REFUSED_BATCH,
+    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -35,9 +36,6 @@ OURS = "mnemon_batch"
 
 PAGE = 100
 """Number of batches on one page of the list, the maximum that OpenAI allows."""
-
-SLACK = timedelta(minutes=10)
-"""Tolerance for a provider's clock that is behind this machine's."""
 
 NO_SUCH_PATH = (404, 405, 501)
 
