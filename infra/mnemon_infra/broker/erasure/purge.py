@@ -15,6 +15,7 @@ from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import (
+    InvalidSubject,
     Owner,
     build_thing_filter,
     build_user_filters,
@@ -60,7 +61,7 @@ async def read_erasures(connection: Client, owner: Owner) -> Erasures:
             for delivery in page:
                 try:
                     event = decode_event(parse_subject(delivery.subject), delivery.body)
-                except (UnknownEvent, InvalidBody):
+                except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 if isinstance(event, UserErasedV1):
                     erased = _add_erasure(erased, owner, event, delivery)

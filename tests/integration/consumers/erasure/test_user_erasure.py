@@ -165,6 +165,7 @@ async def test_erasure_stops_at_its_own_position(
     await stock.say("kept")
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": old + 1})
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 9, "conversation": "trip"})
+    await stock.publish("memory.acme.u1.user.Erased.v1", {"up_to_seq": 9})
     async with run_consumers(("persist", "retrieve"), deployment):
         await persisted(connection)
         await swept(connection)
