@@ -11,6 +11,7 @@ import typer
 from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.json_text import parse_json_or_text
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -350,10 +351,7 @@ def parse_assignment(assignment: str, data: Path | None) -> tuple[str, Any]:
             f"{name} has no value after the equals sign",
             f"To restore the default: {complete_command(f'mnemon settings unset {name}', data)}",
         )
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value  # a text needs no quotes
+    return name, parse_json_or_text(value)
 
 
 def _describe_revision(revision: "Revision") -> str:

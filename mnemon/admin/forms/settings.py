@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
+from mnemon.json_text import parse_json_or_text
 from mnemon_contracts.base import InvalidBody, describe_problem
 from mnemon_contracts.settings.fields import SettingField
 from mnemon_contracts.settings.language_models import Price
@@ -84,10 +85,7 @@ class SettingControl:
             return None
         if self.kind in ("line", "text", "choice"):
             return typed
-        try:
-            return json.loads(typed)
-        except (ValueError, RecursionError):
-            return typed
+        return parse_json_or_text(typed)
 
 
 def _read_prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -97,18 +95,10 @@ def _read_prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
     while f"{name}.{line}.model" in form:
         typed = {part: form.get(f"{name}.{line}.{part}", "") for part in Price.model_fields}
         if typed["model"]:
-            found.append({part: _parse_price_part(part, value) for part, value in typed.items() if value})
+            amounts = {part: parse_json_or_text(value) for part, value in typed.items() if value}
+            found.append(amounts | {"model": typed["model"]})
         line += 1
     return found
-
-
-def _parse_price_part(part: str, typed: str) -> Any:
-    if part == "model":
-        return typed
-    try:
-        return json.loads(typed)
-    except (ValueError, RecursionError):
-        return typed
 
 
 def list_errors(error: InvalidBody) -> dict[str, str]:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.page_user import PageUser, build_frame_values
+from mnemon.json_text import parse_json_or_text
 from mnemon_contracts.base import InvalidBody
 
 pages = PageSection("Users", "/users")
@@ -28,7 +29,7 @@ async def set_field(visit: Visit) -> Response:
         name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
         return await _render_data(visit, page_user, {"name": "Enter the name of the field."})
-    value = None if removes else _parse_value(visit.form.get("value", ""))
+    value = None if removes else parse_json_or_text(visit.form.get("value", ""))
     memory = await page_user.connect_memory(visit)
     try:
         reply = await memory.set_profile(page_user.user, {name: value})
@@ -70,14 +71,6 @@ async def _render_data(visit: Visit, page_user: PageUser, errors: dict[str, str]
 
 def _redirect_to_data(visit: Visit, page_user: PageUser, notice: str, seq: int) -> Response:
     return visit.redirect("/user/data", notice, tenant=page_user.tenant, user=page_user.user, seq=str(seq))
-
-
-def _parse_value(text: str) -> Any:
-    """Return the value of a text as JSON; the text itself if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _format_value(value: Any) -> str:

@@ -8,6 +8,7 @@ import typer
 from mnemon.cli.memory.requests import MemoryRequest
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
+from mnemon.json_text import parse_json_or_text
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ProfileReplyV1
@@ -42,10 +43,7 @@ def _parse_assignment(assignment: str) -> tuple[str, Any]:
         refuse(
             ExitCode.USAGE_ERROR, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon"
         )
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    return name, parse_json_or_text(value)
 
 
 def _show_profile(reply: "ProfileReplyV1") -> None:

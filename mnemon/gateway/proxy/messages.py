@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
+from mnemon.json_text import parse_json_or_text
 from mnemon_contracts.base import ID_LIMIT, InvalidBody
 from mnemon_contracts.events.chat import MessageV1, ToolCall
 
@@ -145,12 +146,7 @@ def require_text(messages: Iterable[ChatMessage]) -> None:
 
 def _parse_arguments(written: Any) -> Any:
     """Return the arguments of a call. A string is decoded if it is JSON, as OpenAI's clients send it."""
-    if not isinstance(written, str):
-        return written
-    try:
-        return json.loads(written)
-    except ValueError:
-        return written
+    return parse_json_or_text(written) if isinstance(written, str) else written
 
 
 def _digest_content(message: ChatMessage) -> str:

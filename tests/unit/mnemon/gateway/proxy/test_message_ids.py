@@ -98,6 +98,15 @@ def test_arguments_that_are_no_json_are_kept_as_text() -> None:
     assert event.tool_calls[0].arguments == '{"query'
 
 
+def test_arguments_that_are_nested_too_deeply_are_kept_as_text() -> None:
+    arguments = "[" * 100_000
+    (call,) = identify_messages(None, [ChatMessage("assistant", "", (CalledTool("c1", "find", arguments),))])
+    event = build_event(call)
+    assert event
+    assert event.tool_calls
+    assert event.tool_calls[0].arguments == arguments
+
+
 def test_bare_image_is_no_event() -> None:
     (image,) = identify_messages(None, [ChatMessage("user", "", attachments=1, attachments_digest="d")])
     assert build_event(image) is None
