@@ -8,7 +8,7 @@ import typer
 
 from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import DataOption, open_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
 
@@ -108,7 +108,7 @@ def _read_logins(data: Path | None, file: Path | None) -> str | None:
             ExitCode.USAGE_ERROR, f"{path} does not exist", "Name the file that `mnemon auth --file` wrote"
         )
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error.strerror}", "Make the file readable")
+        refuse_file(path, "read", error, "Make the file readable")
     except ValueError:
         refuse(
             ExitCode.USAGE_ERROR,

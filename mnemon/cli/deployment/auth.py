@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mnemon.cli.deployment import api_keys
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -230,11 +230,7 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     except (ForeignLoginFile, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{path} cannot be read or written: {error.strerror}",
-            "Make the file readable and writable",
-        )
+        refuse_file(path, "read or written", error, "Make the file readable and writable")
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:

@@ -19,7 +19,7 @@ from mnemon.cli.imports.progress import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, complete_command, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
 
@@ -195,11 +195,7 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
     try:
         return read_conversations(file.read_bytes(), tenant=tenant, user=user)
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{file} cannot be read: {error.strerror}",
-            "Check the path and the permissions of the file",
-        )
+        refuse_file(file, "read", error)
     except NotLocomo as error:
         refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
 
@@ -382,11 +378,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
             "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{error.filename} cannot be written: {error.strerror}",
-            "Make the file writable",
-        )
+        refuse_file(error.filename or "a file", "written", error, "Make the file writable")
 
 
 class ChatTables(StrEnum):

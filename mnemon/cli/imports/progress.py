@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count, make_printable
 
@@ -57,11 +57,7 @@ class ImportFiles:
             if Path("-") not in paths:
                 self.total = sum(path.stat().st_size for path in paths)
         except OSError as error:
-            refuse(
-                ExitCode.USAGE_ERROR,
-                f"{error.filename} cannot be read: {error.strerror}",
-                "Check the path and the permissions of the file",
-            )
+            refuse_file(error.filename, "read", error)
 
     @property
     def position(self) -> int:
@@ -84,11 +80,7 @@ class ImportFiles:
                         )
                     self._bytes_before, self._open = self.position, None
             except OSError as error:
-                refuse(
-                    ExitCode.USAGE_ERROR,
-                    f"{path} cannot be read: {error.strerror}",
-                    "Check the path and the permissions of the file",
-                )
+                refuse_file(path, "read", error)
             except NotReadable as error:
                 again = (
                     "Correct the file and run the import again; records already imported are not added twice"
@@ -197,7 +189,7 @@ def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
         # A record may have a lone surrogate, which UTF-8 cannot encode: write its escape sequence.
         file = refused.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{refused} cannot be written: {error.strerror}", "Choose another file")
+        refuse_file(refused, "written", error, "Choose another file")
 
     def write_refused(one: "RefusedRecord") -> None:
         file.write(format_refused(one) + "\n")

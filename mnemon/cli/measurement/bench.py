@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.options.target import load_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _create_file(path: Path) -> Path:
     try:
         path.touch()
     except OSError as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be written: {error.strerror}", "Choose another file")
+        refuse_file(path, "written", error, "Choose another file")
     return path
 
 
@@ -130,11 +130,7 @@ def _load_conversations(path: Path | None) -> "LabelledConversations":
     try:
         return load_conversations(path)
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{path} cannot be read: {error.strerror}",
-            "Check the path and the permissions of the file",
-        )
+        refuse_file(path, "read", error)
     except NotLocomo as error:
         refuse(
             ExitCode.USAGE_ERROR,

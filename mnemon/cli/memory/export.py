@@ -12,7 +12,7 @@ import typer
 
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.target import DataOption, complete_command, open_deployment, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.display_text import format_count
@@ -239,11 +239,7 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
             yield lambda line: print(line, file=file)
         part.replace(output)
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{output} cannot be written: {error.strerror}",
-            "Choose another file: -o FILE",
-        )
+        refuse_file(output, "written", error, "Choose another file: -o FILE")
     finally:
         part.unlink(missing_ok=True)
 
@@ -282,14 +278,7 @@ async def _mirror_memory(
     except FolderNotUsable as error:
         refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
     except OSError as error:
-        # Handle errors of files only: an OSError of a connection has no file name.
-        if error.filename is None:
-            raise
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{error.filename} cannot be written: {error.strerror}",
-            f"Make the file writable. {_AGAIN}",
-        )
+        refuse_file(error.filename or path, "written", error, f"Make the file writable. {_AGAIN}")
     figures = {"written": done.written, "removed": done.removed, "position": done.position}
     typer.echo(json.dumps(figures) if as_json else _describe_counts(done))
     return ExitCode.DONE

@@ -71,6 +71,25 @@ def refuse(ending: ExitCode, problem: str, next_step: str = "") -> NoReturn:
     raise typer.Exit(ending)
 
 
+def refuse_file(
+    path: object,
+    action: str,
+    error: OSError,
+    next_step: str = "Check the path and the permissions of the file",
+) -> NoReturn:
+    """Print that a file cannot be used, and end the command; raise an error of a connection again.
+
+    Args:
+        path: the file.
+        action: `read` or `written`.
+        error: the error of the file system, or of a connection in the same block.
+        next_step: the next step.
+    """
+    if isinstance(error, ConnectionError):
+        raise error
+    refuse(ExitCode.USAGE_ERROR, f"{path} cannot be {action}: {error.strerror}", next_step)
+
+
 def refuse_folder(error: "FolderInUse") -> NoReturn:
     """Print which process uses the folder, and end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
