@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, complete_command, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.json_text import parse_json_or_text
@@ -192,14 +192,11 @@ def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
 async def _run_connected(command: SettingsCommand, deployment: "Deployment", data: Path | None) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.settings.history import NoSuchRevision
     from mnemon_infra.settings.store import SettingsContended
-    from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()
     try:
-        async with await connect_deployment(deployment, name="mnemon-settings") as connection:
+        async with open_broker(deployment, "mnemon-settings") as connection:
             await command(connection)
     except InvalidBody as error:
         listing = complete_command("mnemon settings get", data)

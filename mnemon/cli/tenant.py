@@ -9,7 +9,7 @@ import typer
 
 from mnemon.cli.backup.options import show_positions
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, open_broker, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
@@ -261,9 +261,7 @@ async def _open_sites(
     are the same.
     """
     from mnemon.operations.tenant_move.deployment import strip_login
-    from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()
     here, there = require_deployment(data, "broker", "database"), target.open_deployment()
     addresses = strip_login(here.nats_url or ""), target.find_address(there)
     if addresses[0] == addresses[1]:
@@ -279,14 +277,9 @@ async def _open_sites(
 @asynccontextmanager
 async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["TenantSite"]:
     from mnemon.operations.tenant_move.deployment import TenantSite
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.presence import require_streams
-    from mnemon_infra.database.engine import Database
 
-    async with (
-        await connect_deployment(deployment, name="mnemon-tenant-move") as connection,
-        Database(deployment, name="mnemon-tenant-move") as database,
-    ):
+    async with open_connections(deployment, "mnemon-tenant-move") as (connection, database):
         await require_streams(connection)
         yield TenantSite(connection, database, tenant)
 
@@ -354,10 +347,8 @@ async def _revert_move(tenant: str, target: _Target, data: Path | None, as_json:
 
 async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.abandonment import abandon_move
-    from mnemon_infra.telemetry.logging import configure_logging
 
     if target is None:
-        configure_logging()
         async with _open_site(tenant, require_deployment(data, "broker", "database")) as here:
             result = await abandon_move(here, None)
     else:
@@ -383,11 +374,10 @@ async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, 
 
 async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.late_events import count_late_events
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.settings.residence import read_residence
 
     deployment = require_deployment(data, "broker")
-    async with await connect_deployment(deployment, name="mnemon-tenant-status") as connection:
+    async with open_broker(deployment, "mnemon-tenant-status") as connection:
         residence = (await read_residence(connection, tenant)).residence
         late = await count_late_events(connection, tenant, residence)
     if as_json:

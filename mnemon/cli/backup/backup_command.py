@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
-from mnemon.cli.options.target import DataOption, open_deployment
+from mnemon.cli.options.target import DataOption, open_broker, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
@@ -72,13 +72,12 @@ async def _back_up(
     as_json: bool,
 ) -> ExitCode:
     from mnemon.operations.backup.run import run_backup
-    from mnemon_infra.broker.connection import connect_deployment
 
     repository = open_repository(destination, recipients, passphrase_file)
     text = _read_logins(data, logins)
     async with (
         open_deployment(data, "broker") as at,
-        await connect_deployment(at.deployment, name="mnemon-backup") as connection,
+        open_broker(at.deployment, "mnemon-backup") as connection,
     ):
         with show_positions() as progress:
             result = await run_backup(connection, repository, text, partial(progress, "events"))

@@ -1,18 +1,23 @@
 """Command `mnemon dead`: list, show, redrive and drop dead letters."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, complete_command, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_command,
+    open_broker,
+    open_connections,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
 from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
 
     from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter
-    from mnemon_infra.broker.dead_letters.redrive import IsApplied
-    from mnemon_infra.config import Deployment
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,6 +42,9 @@ IdsArgument = Annotated[
 AllLettersOption = Annotated[
     bool, typer.Option("--all", help="Select all dead letters; with filters, all that match the filters.")
 ]
+_NAME: Final = "mnemon-dead"
+"""Name of the connections."""
+
 YesOption = Annotated[
     bool,
     typer.Option(
@@ -185,12 +191,6 @@ def _select_letters(
     return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
 
 
-async def _connect_broker(deployment: "Deployment") -> "Client":
-    from mnemon_infra.broker.connection import connect_deployment
-
-    return await connect_deployment(deployment, name="mnemon-dead")
-
-
 async def _list_letters(
     data: Path | None, letter_filter: "LetterFilter", limit: int, as_json: bool
 ) -> ExitCode:
@@ -201,7 +201,7 @@ async def _list_letters(
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with await _connect_broker(require_deployment(data, "broker")) as connection:
+    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
         async for letter in read_letters(connection, letter_filter):
             count += 1
             newest.append(summarize_letter(letter))  # without the text, which may be long
@@ -213,7 +213,7 @@ async def _show_letter(data: Path | None, letter_id: int, as_json: bool) -> Exit
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import find_original
 
-    async with await _connect_broker(require_deployment(data, "broker")) as connection:
+    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
         letter = await _require_letter(connection, letter_id, data)
         original = await find_original(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, data, as_json)
@@ -266,12 +266,13 @@ async def _redrive_letters(
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
+    from mnemon_infra.database.projections.row_positions import is_applied
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
     deployment = require_deployment(data, "broker", "database")
-    async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with open_connections(deployment, _NAME) as (connection, database):
         ids = await _confirm_ids(connection, chosen, yes, "Redrive", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
@@ -279,7 +280,7 @@ async def _redrive_letters(
             found = await read_letter(connection, each)
             if found is None:
                 continue  # another process has handled the letter
-            match await redrive_letter(connection, found, is_applied):
+            match await redrive_letter(connection, found, partial(is_applied, database)):
                 case RedrivenLetter(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
                 case KeptLetter(why):
@@ -308,29 +309,20 @@ async def _drop_letters(
 ) -> ExitCode:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import drop_letter
+    from mnemon_infra.database.projections.row_positions import is_applied
 
     deployment = require_deployment(data, "broker", "database")
-    async with await _connect_broker(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with open_connections(deployment, _NAME) as (connection, database):
         ids = await _confirm_ids(connection, chosen, yes, "Delete for good", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
         for each in _track_ids(ids, "removing"):
             if found := await read_letter(connection, each):
-                await drop_letter(connection, found, is_applied)
+                await drop_letter(connection, found, partial(is_applied, database))
     typer.echo(
         json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
     )
     return ExitCode.DONE
-
-
-@asynccontextmanager
-async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
-    """Yield a function that looks up whether the database has a row of an event; see `IsApplied`."""
-    from mnemon_infra.database.engine import Database
-    from mnemon_infra.database.projections.row_positions import is_applied
-
-    async with Database(deployment, name="mnemon-dead") as database:
-        yield partial(is_applied, database)
 
 
 def _track_ids(ids: Sequence[int], description: str) -> Iterator[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, complete_command, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -118,10 +118,9 @@ async def _revoke_key(key_id: str, data: "Path | None") -> ExitCode:
 
 @asynccontextmanager
 async def _open_keys(data: "Path | None") -> "AsyncIterator[ApiKeys]":
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
 
-    async with await connect_deployment(require_deployment(data, "broker"), name="mnemon-auth") as connection:
+    async with open_broker(require_deployment(data, "broker"), "mnemon-auth") as connection:
         try:
             yield await open_api_keys(connection)
         except ApiKeysNotProvisioned as error:

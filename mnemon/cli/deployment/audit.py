@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, open_deployment
+from mnemon.cli.options.target import DataOption, open_connections, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -60,16 +60,13 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
 
     from mnemon.operations.audit.run import NotProvisioned, run_audit
     from mnemon.operations.rebuild.live_vectors import open_live_pages
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.audit.events import UserSample
-    from mnemon_infra.database.engine import Database
     from mnemon_infra.rebuild.generations import Site
 
     columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     try:
         async with (
-            await connect_deployment(deployment, name="mnemon-audit") as connection,
-            Database(deployment, name="mnemon-audit") as database,
+            open_connections(deployment, "mnemon-audit") as (connection, database),
             open_live_pages(Site(deployment, connection, database)) as pages,
         ):
             with show_progress(*columns) as update:

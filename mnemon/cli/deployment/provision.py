@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -44,20 +44,18 @@ def provision(
 
 
 async def _provision_server(deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import provision as provision_server
 
-    async with await connect_deployment(deployment, name="mnemon-provision") as connection:
+    async with open_broker(deployment, "mnemon-provision") as connection:
         changes = await provision_server(connection, deployment.replicas)
     _show_changes([asdict(change) for change in changes], as_json)
     return ExitCode.DONE
 
 
 async def _show_drift(deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import list_drift
 
-    async with await connect_deployment(deployment, name="mnemon-provision") as connection:
+    async with open_broker(deployment, "mnemon-provision") as connection:
         drift = await list_drift(connection, deployment.replicas)
     _show_changes([asdict(each) | {"action": _STATES[each.action]} for each in drift], as_json)
     differing = [each.what for each in drift if each.action != "unchanged"]

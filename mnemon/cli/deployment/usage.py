@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, complete_command, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 from mnemon.display_text import format_count
@@ -85,16 +85,11 @@ async def _show_period(
 
 async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
     from mnemon_consumers.domain.spending.period import load_last_days
-    from mnemon_infra.broker.connection import connect_deployment
-    from mnemon_infra.database.engine import Database
     from mnemon_infra.settings.store import LiveSettings
-    from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()
     settings = LiveSettings()
     async with (
-        await connect_deployment(deployment, name="mnemon-usage") as connection,
-        Database(deployment, name="mnemon-usage") as database,
+        open_connections(deployment, "mnemon-usage") as (connection, database),
         settings.watch_bucket(connection),
     ):
         return await load_last_days(database, settings, tenant, days)

@@ -18,7 +18,7 @@ from mnemon.cli.imports.progress import (
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, complete_command, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -362,14 +362,9 @@ def _require_rewritable(files: list[Path], tenant: str | None, user: str | None)
 async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
     from mnemon.operations.exports.run import NotProjected
     from mnemon.operations.imports.normalised_files import rewrite_files
-    from mnemon_infra.broker.connection import connect_deployment
-    from mnemon_infra.database.engine import Database
 
     try:
-        async with (
-            await connect_deployment(deployment, name="mnemon-import") as connection,
-            Database(deployment, name="mnemon-import") as database,
-        ):
+        async with open_connections(deployment, "mnemon-import") as (connection, database):
             await rewrite_files(connection, database, owners)
     except NotProjected as error:
         refuse(

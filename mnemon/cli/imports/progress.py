@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count, make_printable
@@ -155,7 +155,6 @@ async def _import_records(
     from rich.progress import BarColumn, TimeRemainingColumn
 
     from mnemon.operations.imports.run import RecordImporter, count_records
-    from mnemon_infra.broker.connection import connect_deployment
 
     columns = "importing", BarColumn(), "{task.fields[events]:,} events", TimeRemainingColumn()
     with show_progress(*columns, total=files.total if files else None, events=0) as update:
@@ -166,7 +165,7 @@ async def _import_records(
         if deployment is None:
             await count_records(records, tenant, report, show_counts)
         else:
-            async with await connect_deployment(deployment, name="mnemon-import") as connection:
+            async with open_broker(deployment, "mnemon-import") as connection:
                 await RecordImporter(connection, tenant, report, show_counts).import_records(records)
     if deployment and after:
         await after(deployment)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mnemon.cli.options.target import DataOption, load_deployment, require_deployment
+from mnemon.cli.options.target import DataOption, load_deployment, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -67,7 +67,9 @@ async def _run_calibration(
     from mnemon_bench.quality.calibration import calibrate_embedder
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
+    from mnemon_infra.telemetry.logging import configure_logging
 
+    configure_logging()
     settings = await _choose_embedding(deployment, provider, model)
     try:
         async with open_embedder(settings, deployment) as embedder:
@@ -89,14 +91,13 @@ async def _run_calibration(
 
 async def _choose_embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
     from mnemon_contracts.settings.groups import Embedding
-    from mnemon_infra.broker.connection import connect
     from mnemon_infra.settings.store import read_settings
 
     if provider is not None:
         return Embedding.create_strict(provider=provider, model=model)
     usual = Embedding()
     if deployment.nats_url:
-        async with await connect(deployment.nats_url, name="mnemon-calibrate") as connection:
+        async with open_broker(deployment, "mnemon-calibrate") as connection:
             usual = (await read_settings(connection)).embedding
     return usual if model is None else Embedding.create_strict(provider=usual.provider, model=model)
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 import typer
 
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.options.target import DataOption, complete_command, open_deployment, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_command,
+    open_broker,
+    open_connections,
+    open_deployment,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
@@ -145,12 +152,11 @@ async def _write_export(
     from rich.progress import SpinnerColumn
 
     from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.database.engine import Database
 
     async with open_deployment(data, "broker", "database") as servers:
         try:
-            async with await connect_deployment(servers.deployment, name="mnemon-export") as connection:
+            async with open_broker(servers.deployment, "mnemon-export") as connection:
                 written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
@@ -267,9 +273,7 @@ async def _mirror_memory(
     deployment: "Deployment", path: Path, filters: tuple[str | None, str | None], as_json: bool
 ) -> ExitCode:
     from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
-    from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()
     scope = MirrorScope(*filters)
     folder = MirrorFolder(path, scope)
     try:
@@ -290,12 +294,10 @@ async def _run_mirror(
     from nats.errors import Error
 
     from mnemon.operations.exports.mirror import Mirror
-    from mnemon_infra.broker.connection import connect_deployment
-    from mnemon_infra.database.engine import Database, DatabaseUnavailable
+    from mnemon_infra.database.engine import DatabaseUnavailable
 
-    connection = await connect_deployment(deployment, name="mnemon-export")
     try:
-        async with Database(deployment, name="mnemon-export") as database:
+        async with open_connections(deployment, "mnemon-export") as (connection, database):
             mirror = Mirror(connection, database, folder, scope, _print_counts)
             await mirror.write_all()
             typer.echo(
@@ -310,8 +312,6 @@ async def _run_mirror(
         refuse(
             ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"
         )
-    finally:
-        await connection.close()
 
 
 async def _follow_until_stopped(mirror: "Mirror", stop: StopSignals) -> None:

@@ -11,7 +11,10 @@ import typer
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:
+    from nats.aio.client import Client
+
     from mnemon_infra.config import Deployment
+    from mnemon_infra.database.engine import Database
 
 DataOption = Annotated[
     Path | None,
@@ -96,6 +99,38 @@ async def open_deployment(
     if data is not None and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": data / "vectors"})
     yield TargetServers(deployment, is_running=True)
+
+
+@asynccontextmanager
+async def open_broker(deployment: "Deployment", name: str) -> AsyncIterator["Client"]:
+    """Connect to the NATS servers of a deployment until the end of the block; log to standard error.
+
+    Args:
+        deployment: the deployment.
+        name: name of the connection, which the server's monitoring shows.
+
+    Raises:
+        BrokerUnreachable: no server that mnemon can use answers.
+    """
+    from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()  # keep log lines out of the output that a program reads
+    async with await connect_deployment(deployment, name=name) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def open_connections(deployment: "Deployment", name: str) -> AsyncIterator[tuple["Client", "Database"]]:
+    """Connect to the NATS servers and to the database of a deployment, like `open_broker`.
+
+    Raises:
+        BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
+    """
+    from mnemon_infra.database.engine import Database
+
+    async with open_broker(deployment, name) as connection, Database(deployment, name=name) as database:
+        yield connection, database
 
 
 def complete_command(command: str, data: Path | None) -> str:

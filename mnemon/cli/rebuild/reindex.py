@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.options.target import complete_command, load_deployment, require_deployment
+from mnemon.cli.options.target import complete_command, load_deployment, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.display_text import format_count
@@ -44,17 +44,16 @@ def reindex(
 
 
 async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> ExitCode:
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack
+    from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_infra.vectors.engines import reset_vectors
 
+    configure_logging()
     async with AsyncExitStack() as ends:
         if data is not None:
             deployment = (await ends.enter_async_context(run_stack(data, deployment))).deployment
-        connection = await ends.enter_async_context(
-            await connect_deployment(deployment, name="mnemon-reindex")
-        )
+        connection = await ends.enter_async_context(open_broker(deployment, "mnemon-reindex"))
         # Reset the consumer first: after an interruption, `index` has too many events to read, not too few.
         events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.options.target import DataOption, require_deployment
+from mnemon.cli.options.target import DataOption, open_broker, require_deployment
 from mnemon.cli.stack.listening_socket import HostOption, PortOption, open_socket
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
@@ -46,14 +46,13 @@ async def _serve_gateway(
 ) -> ExitCode:
     from mnemon.gateway.application import create_application
     from mnemon.http.server import format_address, serve_http
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     listening = open_socket("the gateway", host, port)
     with StopSignals() as stop:
-        async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
+        async with open_broker(deployment, "mnemon-gateway") as connection:
             try:
                 keys = await open_api_keys(connection)
             except ApiKeysNotProvisioned as error:

@@ -9,6 +9,7 @@ import typer
 
 from mnemon.cli.imports.progress import ImportFiles
 from mnemon.cli.memory.requests import connect_memory
+from mnemon.cli.options.target import open_broker
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
@@ -107,11 +108,10 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     """Import a file, and wait until `dedupe` has decided on its facts, for `DECISION_TIMEOUT` at most."""
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import RecordImporter
-    from mnemon_infra.broker.connection import connect_deployment
     from mnemon_infra.broker.streams.applied_position import AppliedPosition
 
     report = ImportReport()
-    async with await connect_deployment(deployment, name="mnemon-try") as connection:
+    async with open_broker(deployment, "mnemon-try") as connection:
         await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
         decided = await AppliedPosition("dedupe").wait_for(
             connection.jetstream(), report.last_seq, DECISION_TIMEOUT

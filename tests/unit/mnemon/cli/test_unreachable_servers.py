@@ -1,20 +1,45 @@
 """Commands whose servers do not answer."""
 
 import errno
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import typer
 
-from mnemon.cli.imports.import_command import _rewrite_files
+from mnemon.cli.imports import import_command
 from mnemon.cli.terminal.exit_code import refuse_file
 from mnemon_infra.broker.connection import BrokerUnreachable
 from mnemon_infra.config import Deployment
 
+RETRIED = """
+import sys
+from mnemon.__main__ import main
+from mnemon_infra.broker import connection
 
-async def test_unreachable_server_is_no_file_that_cannot_be_written(tmp_path: Path) -> None:
+async def retry_connection(deployment, *, name):
+    await connection.report_error(TimeoutError())
+    raise connection.BrokerUnreachable("no NATS server answers")
+
+connection.connect_deployment = retry_connection
+sys.exit(main())
+"""
+"""A command whose connection logs an error."""
+
+
+async def test_unreachable_server_is_no_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def fail_connection(*_: object) -> AsyncIterator[tuple[object, object]]:
+        raise BrokerUnreachable("no NATS server answers")
+        yield
+
+    monkeypatch.setattr(import_command, "open_connections", fail_connection)
     with pytest.raises(BrokerUnreachable):
-        await _rewrite_files(Deployment(nats_url="nats://127.0.0.1:1"), {tmp_path / "42.md": ("acme", "42")})
+        await import_command._rewrite_files(Deployment(), {Path("42.md"): ("acme", "42")})
 
 
 def test_full_disk_is_an_error_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,3 +49,18 @@ def test_full_disk_is_an_error_of_the_file(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == (
         "mnemon: 42.md cannot be written: No space left on device\n  Make room\n"
     )
+
+
+@pytest.mark.parametrize("command", ["dead list", "provision", "import jsonl lines.jsonl"])
+def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, command: str) -> None:
+    (tmp_path / "lines.jsonl").touch()
+    ended = subprocess.run(
+        [sys.executable, "-c", RETRIED, *command.split(), "--json"],
+        env=os.environ | {"MNEMON_NATS_URL": "nats://127.0.0.1:1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "connection error reported" in ended.stderr
