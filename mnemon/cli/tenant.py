@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,6 +10,7 @@ import typer
 
 from mnemon.cli.backup.options import show_positions
 from mnemon.cli.imports.progress import check_owner
+from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, open_broker, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
@@ -90,12 +92,55 @@ AddressOption = Annotated[
 ]
 
 
+_OPTIONS: Final = {"database_dsn": "--to-database", "database_schema": "--to-schema"}
+"""Options by the fields of a deployment that they set."""
+
+
+@dataclass(frozen=True)
+class MoveTarget:
+    """The other deployment, as the options name it."""
+
+    to: TargetOption
+    to_database: TargetDatabaseOption = None
+    to_schema: TargetSchemaOption = None
+
+    def build_deployment(self) -> "Deployment":
+        """Return the other deployment; end the command if an option is invalid or missing."""
+        from pydantic import ValidationError
+
+        from mnemon_contracts.base import describe_problem
+        from mnemon_infra.config import Deployment
+
+        if "://" not in self.to:
+            fields = require_deployment(Path(self.to), "broker", "database").model_dump()
+        elif self.to_database is None:
+            refuse(
+                ExitCode.USAGE_ERROR,
+                "the database of the other deployment is not named",
+                "Name it: --to-database postgresql://user:password@host:5432/name",
+            )
+        else:
+            fields = {"nats_url": self.to, "database_dsn": self.to_database, "database_schema": "mnemon"}
+        if self.to_schema is not None:
+            fields["database_schema"] = self.to_schema
+        try:
+            return Deployment(**fields)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            option = _OPTIONS.get(str(first["loc"][0]), "--to")
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"{option} is invalid: {describe_problem(first)}",
+                "Correct the option, then repeat the command",
+            )
+
+
 @app.command("move")
+@expand_options
 def move(
     tenant: TenantArgument,
-    to: TargetOption,
-    to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = None,
+    *,
+    target: MoveTarget,
     address: AddressOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -118,16 +163,15 @@ def move(
 
     Example: `mnemon tenant move acme --to nats://operator:...@b:4222 --to-database postgresql://b/mnemon`
     """
-    target = _Target(to, to_database, to_schema, address)
-    perform_command(_move_tenant(tenant, target, data, as_json))
+    perform_command(_move_tenant(tenant, target, address, data, as_json))
 
 
 @app.command("confirm")
+@expand_options
 def confirm(
     tenant: TenantArgument,
-    to: TargetOption,
-    to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = None,
+    *,
+    target: MoveTarget,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -138,15 +182,15 @@ def confirm(
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """
-    perform_command(_confirm_move(tenant, _Target(to, to_database, to_schema, None), data, as_json))
+    perform_command(_confirm_move(tenant, target, data, as_json))
 
 
 @app.command("revert")
+@expand_options
 def revert(
     tenant: TenantArgument,
-    to: TargetOption,
-    to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = None,
+    *,
+    target: MoveTarget,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -157,7 +201,7 @@ def revert(
 
     Example: `mnemon tenant revert acme --to ./other --data ./memory`
     """
-    perform_command(_revert_move(tenant, _Target(to, to_database, to_schema, None), data, as_json))
+    perform_command(_revert_move(tenant, target, data, as_json))
 
 
 @app.command("abandon")
@@ -190,7 +234,7 @@ def abandon(
             f"Run: mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon"
             f" tenant abandon {tenant} --target-lost",
         )
-    target = None if to is None else _Target(to, to_database, to_schema, None)
+    target = None if to is None else MoveTarget(to, to_database, to_schema)
     perform_command(_abandon_move(tenant, target, data, as_json))
 
 
@@ -205,55 +249,9 @@ def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption 
     perform_command(_show_status(tenant, data, as_json))
 
 
-_OPTIONS: Final = {"database_dsn": "--to-database", "database_schema": "--to-schema"}
-"""Options by the fields of a deployment that they set."""
-
-
-class _Target:
-    """The other deployment, as the options name it."""
-
-    def __init__(self, place: str, database: str | None, schema: str | None, address: str | None) -> None:
-        self._place, self._database, self._schema = place, database, schema
-        self._address = address
-
-    def open_deployment(self) -> "Deployment":
-        from pydantic import ValidationError
-
-        from mnemon_contracts.base import describe_problem
-        from mnemon_infra.config import Deployment
-
-        if "://" not in self._place:
-            fields = require_deployment(Path(self._place), "broker", "database").model_dump()
-        elif self._database is None:
-            refuse(
-                ExitCode.USAGE_ERROR,
-                "the database of the other deployment is not named",
-                "Name it: --to-database postgresql://user:password@host:5432/name",
-            )
-        else:
-            fields = {"nats_url": self._place, "database_dsn": self._database, "database_schema": "mnemon"}
-        if self._schema is not None:
-            fields["database_schema"] = self._schema
-        try:
-            return Deployment(**fields)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            option = _OPTIONS.get(str(first["loc"][0]), "--to")
-            refuse(
-                ExitCode.USAGE_ERROR,
-                f"{option} is invalid: {describe_problem(first)}",
-                "Correct the option, then repeat the command",
-            )
-
-    def find_address(self, deployment: "Deployment") -> str:
-        from mnemon.operations.tenant_move.deployment import strip_login
-
-        return self._address or strip_login(deployment.nats_url or "")
-
-
 @asynccontextmanager
 async def _open_sites(
-    tenant: str, target: _Target, data: Path | None
+    tenant: str, target: MoveTarget, data: Path | None, address: str | None = None
 ) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
     """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
 
@@ -262,16 +260,16 @@ async def _open_sites(
     """
     from mnemon.operations.tenant_move.deployment import strip_login
 
-    here, there = require_deployment(data, "broker", "database"), target.open_deployment()
-    addresses = strip_login(here.nats_url or ""), target.find_address(there)
-    if addresses[0] == addresses[1]:
+    here, there = require_deployment(data, "broker", "database"), target.build_deployment()
+    own, other = (strip_login(each.nats_url or "") for each in (here, there))
+    if own == other:
         refuse(
             ExitCode.USAGE_ERROR,
             "--to names the deployment that the command already uses",
             "Name another one: --to URL|DIR",
         )
-    async with _open_site(tenant, here) as local, _open_site(tenant, there) as other:
-        yield local, other, addresses
+    async with _open_site(tenant, here) as local, _open_site(tenant, there) as remote:
+        yield local, remote, (own, address or other)
 
 
 @asynccontextmanager
@@ -284,10 +282,12 @@ async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["Te
         yield TenantSite(connection, database, tenant)
 
 
-async def _move_tenant(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _move_tenant(
+    tenant: str, target: MoveTarget, address: str | None, data: Path | None, as_json: bool
+) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove
 
-    async with _open_sites(tenant, target, data) as (here, there, addresses):
+    async with _open_sites(tenant, target, data, address) as (here, there, addresses):
         with show_positions() as progress:
             result = await TenantMove(here, there, addresses, progress).perform()
     if as_json:
@@ -310,7 +310,7 @@ async def _move_tenant(tenant: str, target: _Target, data: Path | None, as_json:
     return ExitCode.DONE
 
 
-async def _confirm_move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _confirm_move(tenant: str, target: MoveTarget, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove, confirm_move
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -327,7 +327,7 @@ async def _confirm_move(tenant: str, target: _Target, data: Path | None, as_json
     return ExitCode.DONE
 
 
-async def _revert_move(tenant: str, target: _Target, data: Path | None, as_json: bool) -> ExitCode:
+async def _revert_move(tenant: str, target: MoveTarget, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -345,7 +345,7 @@ async def _revert_move(tenant: str, target: _Target, data: Path | None, as_json:
     return ExitCode.DONE
 
 
-async def _abandon_move(tenant: str, target: _Target | None, data: Path | None, as_json: bool) -> ExitCode:
+async def _abandon_move(tenant: str, target: MoveTarget | None, data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.tenant_move.abandonment import abandon_move
 
     if target is None:
