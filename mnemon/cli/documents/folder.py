@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, connect_memory
-from mnemon.cli.terminal.exit_code import ExitCode, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, refuse, refuse_file
 from mnemon.cli.terminal.output import show_json, show_progress
 from mnemon.display_text import format_count, make_printable
 
@@ -49,7 +49,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     """Index the new and changed files of a folder, and remove the documents of missing files.
 
     With `dry_run`, only show these changes. End the command if there are no files, if most documents would be
-    removed, or if the memory refuses a request or does not answer.
+    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a folder below it
+    cannot be read.
     """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
@@ -84,13 +85,22 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
         again = "Run the same command again: it does not send unchanged files twice"
         refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, str(failed), again)
     _show_changes(request, reading, changes, max(known.seen_seq, sent))
-    return ExitCode.DONE
+    folders = [path for path in reading.left_out if path.endswith("/")]
+    for path in folders:
+        typer.echo(
+            f"mnemon: the folder {make_printable(path)} cannot be read; its documents were not changed",
+            err=True,
+        )
+    return ExitCode.NEGATIVE_RESULT if folders else ExitCode.DONE
 
 
 def _read_folder(request: FolderRequest) -> _FolderReading:
     from mnemon.operations.folder_index.files import NotIndexed, list_files, read_file
 
-    files = list_files(request.folder)
+    try:
+        files = list_files(request.folder)
+    except OSError as error:
+        refuse_file(request.folder, "read", error, "Check the path and the permissions of the folder")
     reading = _FolderReading(files.origin)
     for path in files.paths:
         try:

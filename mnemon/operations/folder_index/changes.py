@@ -1,6 +1,6 @@
 """Comparison of the files of a folder with the documents of its collection. No I/O."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -41,7 +41,7 @@ def compare_files(
     collection: str,
     origin: Origin,
     digests: Mapping[str, str],
-    left_out: Iterable[str],
+    left_out: Collection[str],
     known: Iterable[DocumentInfo],
 ) -> FolderChanges:
     """Compare the files of a folder with the documents of its collection.
@@ -52,7 +52,8 @@ def compare_files(
         collection: name of the collection.
         origin: kind of the folder.
         digests: SHA-256 of the text of each file to index, by path.
-        left_out: paths of files that exist and are not indexed now; their documents stay.
+        left_out: paths of files that exist and are not indexed now, and of folders that cannot be read, which
+            end with `/`; their documents stay.
         known: documents of the collection.
     """
     documents = {
@@ -71,6 +72,10 @@ def compare_files(
             unchanged.append(path)
         else:
             changed.append(path)
-    for path in left_out:
-        documents.pop(derive_document_id(collection, path), None)
-    return FolderChanges(added, changed, unchanged, sorted(documents))
+    folders = tuple(path for path in left_out if path.endswith("/"))
+    removed = [
+        document_id
+        for document_id, each in documents.items()
+        if each.source and each.source not in left_out and not each.source.startswith(folders)
+    ]
+    return FolderChanges(added, changed, unchanged, sorted(removed))

@@ -3,11 +3,13 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from mnemon_contracts.events.memory import Origin
 
@@ -34,7 +36,8 @@ class FolderFiles(NamedTuple):
 
     Attributes:
         origin: `repository` for a folder in a git repository, otherwise `folder`.
-        paths: paths of the files, relative to the folder, with `/` as separator, sorted.
+        paths: paths of the files, relative to the folder, with `/` as separator, sorted. A folder that cannot
+            be read is listed in place of its files, and ends with `/`.
     """
 
     origin: Origin
@@ -54,6 +57,9 @@ def list_files(folder: Path) -> FolderFiles:
     In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
     not ignored. In any other folder, or if git is not installed or fails, hidden files and the files that
     `.gitignore` files name are left out.
+
+    Raises:
+        OSError: the folder cannot be read.
     """
     tracked = _list_by_git(folder)
     if tracked is not None:
@@ -69,9 +75,9 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
         NotIndexed: the file is not UTF-8 text, is empty or too large, cannot be read, or is a link, which may
             lead out of the folder.
     """
-    if path.is_symlink():
-        raise NotIndexed("link")
     try:
+        if path.is_symlink():
+            raise NotIndexed("link")
         if not path.is_file():
             raise NotIndexed("unreadable")
         if path.stat().st_size > max_bytes:
@@ -96,17 +102,30 @@ def _list_by_git(folder: Path) -> list[str] | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
-    # git lists a deleted tracked file until its deletion is committed.
-    return sorted(name for name in names if os.path.lexists(folder / name))
+    return sorted(name for name in names if not _is_deleted(folder / name))
+
+
+def _is_deleted(path: Path) -> bool:
+    """Return whether a tracked file is deleted: git lists it until its deletion is committed."""
+    try:
+        path.lstat()
+    except OSError as error:  # if the folder of the file cannot be read, the file may exist
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    return False
 
 
 def _walk_folder(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[str]:
     rules = folder / ".gitignore"
-    if rules.is_file():
-        lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
-        ignored = (*ignored, (folder, GitIgnoreSpec.from_lines(lines)))
-    for entry in folder.iterdir():
-        is_folder = entry.is_dir() and not entry.is_symlink()
+    try:
+        if rules.is_file():
+            ignored = (*ignored, (folder, _parse_rules(rules.read_text(encoding="utf-8", errors="replace"))))
+        entries = [(entry, entry.is_dir() and not entry.is_symlink()) for entry in folder.iterdir()]
+    except OSError:
+        if folder == root:
+            raise
+        yield f"{folder.relative_to(root).as_posix()}/"
+        return
+    for entry, is_folder in entries:
         slash = "/" if is_folder else ""
         if entry.name.startswith(".") or any(
             spec.match_file(entry.relative_to(base).as_posix() + slash) for base, spec in ignored
@@ -116,3 +135,12 @@ def _walk_folder(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreS
             yield from _walk_folder(entry, root, ignored)
         else:
             yield entry.relative_to(root).as_posix()
+
+
+def _parse_rules(text: str) -> GitIgnoreSpec:
+    """Return the rules of a `.gitignore` file; a pattern that is invalid is ignored, as by git."""
+    patterns: list[GitIgnoreSpecPattern] = []
+    for line in filter(None, text.splitlines()):
+        with suppress(ValueError):
+            patterns.append(GitIgnoreSpecPattern(line))
+    return GitIgnoreSpec(patterns)

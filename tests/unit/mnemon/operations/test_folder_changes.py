@@ -31,6 +31,11 @@ def test_a_file_that_cannot_be_read_now_keeps_its_document() -> None:
     assert changes.removed == ["shop/gone.md"]
 
 
+def test_files_of_a_folder_that_cannot_be_read_keep_their_documents() -> None:
+    known = [stored("locked/a.md"), stored("locked/more/b.md"), stored("locked.md")]
+    assert compare_files("shop", "folder", {}, ["locked/"], known).removed == ["shop/locked.md"]
+
+
 def test_a_folder_that_became_a_repository_is_sent_again() -> None:
     assert compare_files("shop", "repository", {"a.md": "d1"}, (), [stored("a.md")]).changed == ["a.md"]
 

@@ -1,6 +1,7 @@
 """Which files of a folder are indexed."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,29 @@ def test_without_git_the_ignore_files_are_read(
         "repository" if is_repository else "folder",
         ["README.md", "notes/done.txt", "src/app.py"],
     )
+
+
+def test_invalid_ignore_patterns_are_ignored_as_git_does(folder: Path) -> None:
+    (folder / ".gitignore").write_text("!\n*.pyc\nREADME\\\n/build/\n")
+    assert list_files(folder).paths == ["README.md", "notes/done.txt", "src/app.py"]
+
+
+def test_folder_that_cannot_be_read_is_named_among_the_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    iterate = Path.iterdir
+
+    def refuse_notes(path: Path) -> Iterator[Path]:
+        if path.name == "notes":
+            raise PermissionError(13, "Permission denied", str(path))
+        return iterate(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse_notes)
+    assert list_files(folder).paths == ["README.md", "notes/", "src/app.py"]
+    with pytest.raises(NotIndexed, match="unreadable"):
+        read_file(folder / "notes/", 100)
+    with pytest.raises(PermissionError):
+        list_files(folder / "notes")
 
 
 @pytest.mark.parametrize(
