@@ -14,6 +14,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.process.child_process import end_child, open_parent_pipe, spawn_module
 from mnemon_infra.telemetry.logging import configure_logging
 
 log = structlog.get_logger("app")
@@ -24,6 +25,9 @@ answers bots."""
 
 START_TIMEOUT = 60.0
 """Maximum time, in seconds, for the consumers to become ready."""
+
+END_TIMEOUT = GRACEFUL_TIMEOUT + 5
+"""Maximum time, in seconds, for the consumers to finish their current batches at the end."""
 
 _READY = b"ready"
 
@@ -68,22 +72,15 @@ async def _keep_running(
                 with attempt:
                     process = await _start_process(names, deployment)
     finally:
-        await _end_process(process)
+        await end_child(process, END_TIMEOUT)
 
 
 async def _start_process(names: Sequence[str], deployment: Deployment) -> asyncio.subprocess.Process:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        # Ctrl-C in the terminal reaches only the parent process, which then asks this process to end.
-        start_new_session=True,
+    process = await spawn_module(
+        "mnemon_consumers.background_process", *names, first_line=deployment.to_json()
     )
-    assert process.stdin is not None
     assert process.stdout is not None
     try:
-        # The deployment holds passwords: it is neither an argument nor an inherited variable.
-        process.stdin.write(deployment.to_json().encode() + b"\n")
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 said = await process.stdout.readline()
@@ -97,23 +94,9 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
                 f"the consumers {', '.join(names)} did not start; read the log messages above"
             )
     except BaseException:
-        await _end_process(process)
+        await end_child(process, END_TIMEOUT)
         raise
     return process
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Let the process finish its current batches, and wait for its end; kill it after a timeout."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        async with asyncio.timeout(GRACEFUL_TIMEOUT + 5):
-            await process.wait()
-    except BaseException:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
 
 
 async def _consume_until_closed(names: Sequence[str]) -> None:
@@ -122,14 +105,12 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
         import_module(f"mnemon_consumers.{name}.handler")
     # Imports come first at normal priority: the start of the whole stack waits for them.
     os.nice(NICENESS)
-    loop = asyncio.get_running_loop()
-    asked = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    deployment = Deployment.from_json(await asked.readline())
+    parent = await open_parent_pipe()
+    deployment = Deployment.from_json(await parent.readline())
     async with run_consumers(names, deployment):
         sys.stdout.buffer.write(_READY + b"\n")
         sys.stdout.buffer.flush()
-        await asked.read()
+        await parent.read()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from mnemon.admin.session.access import Access
 from mnemon.admin.session.ended_sessions import read_ended_sessions
 from mnemon.http.server import serve_http
 from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.process.child_process import open_parent_pipe
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
@@ -49,17 +50,15 @@ class _ActivityTracker:
 async def _serve_page(descriptor: int) -> None:
     """Serve the page until it is idle, until SIGTERM, or until the parent closes standard input or dies."""
     os.nice(NICENESS)
-    loop = asyncio.get_running_loop()
-    asked = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    order = LaunchOptions.from_line(await asked.readline())
+    parent = await open_parent_pipe()
+    order = LaunchOptions.from_line(await parent.readline())
     access = Access(
         order.token, order.links, lambda link: print(link, flush=True), read_ended_sessions(order.data)
     )
     page = _ActivityTracker(create_application(ServerConnections(order.deployment, order.data), access))
     async with serve_http(page, socket.socket(fileno=descriptor)):
-        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.wait_until_idle())]
-        loop.add_signal_handler(signal.SIGTERM, ends[1].cancel)
+        ends = [asyncio.create_task(parent.read()), asyncio.create_task(page.wait_until_idle())]
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends[1].cancel)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()

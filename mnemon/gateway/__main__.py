@@ -14,22 +14,21 @@ from mnemon.http.server import serve_http
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.process.child_process import open_parent_pipe
 from mnemon_infra.settings.api_keys import open_api_keys
 from mnemon_infra.telemetry.logging import configure_logging
 
 
 async def _serve_socket(descriptor: int) -> None:
     """Serve the gateway until the parent closes standard input or is killed, or SIGTERM arrives."""
-    loop = asyncio.get_running_loop()
-    given = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(given), sys.stdin)
-    deployment = Deployment.from_json(json.loads(await given.readline()))
+    parent = await open_parent_pipe()
+    deployment = Deployment.from_json(json.loads(await parent.readline()))
     async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
         keys = await open_api_keys(connection)
         application = create_application(connection, keys, deployment)
         async with serve_http(application, socket.socket(fileno=descriptor)):
-            end = asyncio.create_task(given.read())
-            loop.add_signal_handler(signal.SIGTERM, end.cancel)
+            end = asyncio.create_task(parent.read())
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.cancel)
             await asyncio.wait([end])
 
 

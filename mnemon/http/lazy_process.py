@@ -6,12 +6,13 @@ costs neither time nor memory.
 
 import asyncio
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
 
 import structlog
+
+from mnemon_infra.process.child_process import end_child, spawn_module
 
 log = structlog.get_logger("http")
 
@@ -86,32 +87,13 @@ async def _wait_for_connection(listening: socket.socket) -> None:
 async def _run_process(launched: LazyProcess, listening: socket.socket) -> int:
     """Start the process and wait for its end; return its exit code."""
     descriptor = listening.fileno()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", launched.module, str(descriptor)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        pass_fds=(descriptor,),
-        # A Ctrl-C in the terminal reaches only this process, which ends the new process.
-        start_new_session=True,
+    process = await spawn_module(
+        launched.module, str(descriptor), first_line=launched.get_options(), descriptors=[descriptor]
     )
-    assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(launched.get_options().encode() + b"\n")
         async for line in process.stdout:
             launched.take_line(line.decode().strip())
         return await process.wait()
     finally:
-        await _end_process(process)
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        async with asyncio.timeout(END_TIMEOUT):
-            await process.wait()
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await end_child(process, END_TIMEOUT)
