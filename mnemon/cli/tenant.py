@@ -12,7 +12,7 @@ from mnemon.cli.backup.options import show_positions
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, open_broker, open_connections, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
 
@@ -137,14 +137,15 @@ class MoveTarget:
 
 @app.command("move")
 @expand_options
-def move(
+@perform_async
+async def move(
     tenant: TenantArgument,
     *,
     target: MoveTarget,
     address: AddressOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Move a tenant to another deployment, while its bots talk.
 
     Events are copied with their ids and times; log positions that events name are replaced with those in the
@@ -163,128 +164,6 @@ def move(
 
     Example: `mnemon tenant move acme --to nats://operator:...@b:4222 --to-database postgresql://b/mnemon`
     """
-    perform_command(_move_tenant(tenant, target, address, data, as_json))
-
-
-@app.command("confirm")
-@expand_options
-def confirm(
-    tenant: TenantArgument,
-    *,
-    target: MoveTarget,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Confirm a move: forward the last late events; the move can no longer be reverted.
-
-    The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`,
-    run in the former deployment, counts events that arrive later.
-
-    Example: `mnemon tenant confirm acme --to ./other --data ./memory`
-    """
-    perform_command(_confirm_move(tenant, target, data, as_json))
-
-
-@app.command("revert")
-@expand_options
-def revert(
-    tenant: TenantArgument,
-    *,
-    target: MoveTarget,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Move back a tenant that was moved by mistake, with all events that it has received since the move.
-
-    --to names the deployment to which the tenant was moved, as for `move`. After a kill, run the same command
-    again.
-
-    Example: `mnemon tenant revert acme --to ./other --data ./memory`
-    """
-    perform_command(_revert_move(tenant, target, data, as_json))
-
-
-@app.command("abandon")
-def abandon(
-    tenant: TenantArgument,
-    to: OptionalTargetOption = None,
-    to_database: TargetDatabaseOption = None,
-    to_schema: TargetSchemaOption = None,
-    is_lost: LostOption = False,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Abandon a move that has not switched: the tenant stays where it is, as if no move had begun.
-
-    The command also works after `mnemon tenant move` was killed, even within the write pause: requests are
-    then answered again at once. API keys that the move copied are revoked in the other deployment. The copied
-    events stay there with a mark: nothing is derived from them, and a later `mnemon tenant move` continues
-    with them. `mnemon erase TENANT USER --data DIR`, with the folder of the other deployment, erases users of
-    the copy; the tenant can then no longer move there. A begun `revert` is abandoned in the same way. After a
-    switch, use `mnemon tenant revert`.
-
-    Example: `mnemon tenant abandon acme --to ./other --data ./memory`
-
-    Example: `mnemon tenant abandon acme --target-lost --data ./memory`
-    """
-    if (to is None) != is_lost:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            "give either --to or --target-lost",
-            f"Run: mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon"
-            f" tenant abandon {tenant} --target-lost",
-        )
-    target = None if to is None else MoveTarget(to, to_database, to_schema)
-    perform_command(_abandon_move(tenant, target, data, as_json))
-
-
-@app.command("status")
-def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show where a tenant is, and the number of late events that this deployment has not forwarded.
-
-    Exits with code 1 if there are such events.
-
-    Example: `mnemon tenant status acme --data ./memory`
-    """
-    perform_command(_show_status(tenant, data, as_json))
-
-
-@asynccontextmanager
-async def _open_sites(
-    tenant: str, target: MoveTarget, data: Path | None, address: str | None = None
-) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
-    """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
-
-    End the command if the address of a server is not given, if an option is invalid, or if both deployments
-    are the same.
-    """
-    from mnemon.operations.tenant_move.deployment import strip_login
-
-    here, there = require_deployment(data, "broker", "database"), target.build_deployment()
-    own, other = (strip_login(each.nats_url or "") for each in (here, there))
-    if own == other:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            "--to names the deployment that the command already uses",
-            "Name another one: --to URL|DIR",
-        )
-    async with _open_site(tenant, here) as local, _open_site(tenant, there) as remote:
-        yield local, remote, (own, address or other)
-
-
-@asynccontextmanager
-async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["TenantSite"]:
-    from mnemon.operations.tenant_move.deployment import TenantSite
-    from mnemon_infra.broker.provisioning.presence import require_streams
-
-    async with open_connections(deployment, "mnemon-tenant-move") as (connection, database):
-        await require_streams(connection)
-        yield TenantSite(connection, database, tenant)
-
-
-async def _move_tenant(
-    tenant: str, target: MoveTarget, address: str | None, data: Path | None, as_json: bool
-) -> ExitCode:
     from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data, address) as (here, there, addresses):
@@ -310,7 +189,23 @@ async def _move_tenant(
     return ExitCode.DONE
 
 
-async def _confirm_move(tenant: str, target: MoveTarget, data: Path | None, as_json: bool) -> ExitCode:
+@app.command("confirm")
+@expand_options
+@perform_async
+async def confirm(
+    tenant: TenantArgument,
+    *,
+    target: MoveTarget,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Confirm a move: forward the last late events; the move can no longer be reverted.
+
+    The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`,
+    run in the former deployment, counts events that arrive later.
+
+    Example: `mnemon tenant confirm acme --to ./other --data ./memory`
+    """
     from mnemon.operations.tenant_move.run import TenantMove, confirm_move
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -327,7 +222,23 @@ async def _confirm_move(tenant: str, target: MoveTarget, data: Path | None, as_j
     return ExitCode.DONE
 
 
-async def _revert_move(tenant: str, target: MoveTarget, data: Path | None, as_json: bool) -> ExitCode:
+@app.command("revert")
+@expand_options
+@perform_async
+async def revert(
+    tenant: TenantArgument,
+    *,
+    target: MoveTarget,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Move back a tenant that was moved by mistake, with all events that it has received since the move.
+
+    --to names the deployment to which the tenant was moved, as for `move`. After a kill, run the same command
+    again.
+
+    Example: `mnemon tenant revert acme --to ./other --data ./memory`
+    """
     from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data) as (here, there, addresses):
@@ -345,9 +256,40 @@ async def _revert_move(tenant: str, target: MoveTarget, data: Path | None, as_js
     return ExitCode.DONE
 
 
-async def _abandon_move(tenant: str, target: MoveTarget | None, data: Path | None, as_json: bool) -> ExitCode:
+@app.command("abandon")
+@perform_async
+async def abandon(
+    tenant: TenantArgument,
+    to: OptionalTargetOption = None,
+    to_database: TargetDatabaseOption = None,
+    to_schema: TargetSchemaOption = None,
+    is_lost: LostOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Abandon a move that has not switched: the tenant stays where it is, as if no move had begun.
+
+    The command also works after `mnemon tenant move` was killed, even within the write pause: requests are
+    then answered again at once. API keys that the move copied are revoked in the other deployment. The copied
+    events stay there with a mark: nothing is derived from them, and a later `mnemon tenant move` continues
+    with them. `mnemon erase TENANT USER --data DIR`, with the folder of the other deployment, erases users of
+    the copy; the tenant can then no longer move there. A begun `revert` is abandoned in the same way. After a
+    switch, use `mnemon tenant revert`.
+
+    Example: `mnemon tenant abandon acme --to ./other --data ./memory`
+
+    Example: `mnemon tenant abandon acme --target-lost --data ./memory`
+    """
     from mnemon.operations.tenant_move.abandonment import abandon_move
 
+    if (to is None) != is_lost:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "give either --to or --target-lost",
+            f"Run: mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon"
+            f" tenant abandon {tenant} --target-lost",
+        )
+    target = None if to is None else MoveTarget(to, to_database, to_schema)
     if target is None:
         async with _open_site(tenant, require_deployment(data, "broker", "database")) as here:
             result = await abandon_move(here, None)
@@ -372,7 +314,15 @@ async def _abandon_move(tenant: str, target: MoveTarget | None, data: Path | Non
     return ExitCode.DONE
 
 
-async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCode:
+@app.command("status")
+@perform_async
+async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
+    """Show where a tenant is, and the number of late events that this deployment has not forwarded.
+
+    Exits with code 1 if there are such events.
+
+    Example: `mnemon tenant status acme --data ./memory`
+    """
     from mnemon.operations.tenant_move.late_events import count_late_events
     from mnemon_infra.settings.residence import read_residence
 
@@ -406,6 +356,39 @@ async def _show_status(tenant: str, data: Path | None, as_json: bool) -> ExitCod
                 f" move is confirmed: mnemon tenant move {tenant} --to URL|DIR"
             )
     return ExitCode.NEGATIVE_RESULT if late else ExitCode.DONE
+
+
+@asynccontextmanager
+async def _open_sites(
+    tenant: str, target: MoveTarget, data: Path | None, address: str | None = None
+) -> AsyncIterator[tuple["TenantSite", "TenantSite", tuple[str, str]]]:
+    """Open both deployments; yield the tenant in each, and the addresses for bots, this deployment first.
+
+    End the command if the address of a server is not given, if an option is invalid, or if both deployments
+    are the same.
+    """
+    from mnemon.operations.tenant_move.deployment import strip_login
+
+    here, there = require_deployment(data, "broker", "database"), target.build_deployment()
+    own, other = (strip_login(each.nats_url or "") for each in (here, there))
+    if own == other:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "--to names the deployment that the command already uses",
+            "Name another one: --to URL|DIR",
+        )
+    async with _open_site(tenant, here) as local, _open_site(tenant, there) as remote:
+        yield local, remote, (own, address or other)
+
+
+@asynccontextmanager
+async def _open_site(tenant: str, deployment: "Deployment") -> AsyncIterator["TenantSite"]:
+    from mnemon.operations.tenant_move.deployment import TenantSite
+    from mnemon_infra.broker.provisioning.presence import require_streams
+
+    async with open_connections(deployment, "mnemon-tenant-move") as (connection, database):
+        await require_streams(connection)
+        yield TenantSite(connection, database, tenant)
 
 
 def _show_withheld(result: "MoveResult") -> None:

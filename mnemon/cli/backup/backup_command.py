@@ -8,7 +8,7 @@ import typer
 
 from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
 from mnemon.cli.options.target import DataOption, open_broker, open_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mnemon.operations.backup.run import BackupResult
 
 
-def backup(
+@perform_async
+async def backup(
     destination: Annotated[
         str,
         typer.Argument(
@@ -44,7 +45,7 @@ def backup(
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Back up the log, settings, API keys, logins and erasures, while everything runs.
 
     The first run copies the whole log. A further run with the same destination copies new events, and
@@ -60,20 +61,9 @@ def backup(
 
     Example: `mnemon backup s3://backups/mnemon --recipient age1... --data ./memory`
     """
-    perform_command(_back_up(destination, recipient or [], passphrase_file, logins, data, as_json))
-
-
-async def _back_up(
-    destination: str,
-    recipients: list[str],
-    passphrase_file: Path | None,
-    logins: Path | None,
-    data: Path | None,
-    as_json: bool,
-) -> ExitCode:
     from mnemon.operations.backup.run import run_backup
 
-    repository = open_repository(destination, recipients, passphrase_file)
+    repository = open_repository(destination, recipient or [], passphrase_file)
     text = _read_logins(data, logins)
     async with (
         open_deployment(data, "broker") as at,

@@ -18,7 +18,7 @@ from mnemon.cli.options.target import (
     open_connections,
     require_deployment,
 )
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_progress
 from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
 
@@ -93,7 +93,8 @@ class LetterOptions:
 
 @app.command("list")
 @expand_options
-def list_(
+@perform_async
+async def list_(
     *,
     filters: LetterOptions,
     limit: Annotated[
@@ -101,28 +102,49 @@ def list_(
     ] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """List dead letters, oldest first, each with its subject and reason.
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    perform_command(_list_letters(data, filters.create_filter(), limit, as_json))
+    from collections import deque
+
+    from mnemon.cli.dead_letters.view import show_letters, summarize_letter
+    from mnemon_infra.broker.dead_letters.listing import read_letters
+
+    count = 0
+    newest: deque[dict[str, Any]] = deque(maxlen=limit)
+    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
+        async for letter in read_letters(connection, filters.create_filter()):
+            count += 1
+            newest.append(summarize_letter(letter))  # without the text, which may be long
+    show_letters(newest, count, data, as_json)
+    return ExitCode.DONE
 
 
 @app.command("show")
-def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
+@perform_async
+async def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
     """Show one dead letter in full: its origin, its text and the next step.
 
     Exits with code 1 if no dead letter has the id.
 
     Example: `mnemon dead show 17`
     """
-    perform_command(_show_letter(data, letter_id, as_json))
+    from mnemon.cli.dead_letters.view import show_letter
+    from mnemon_infra.broker.dead_letters.redrive import find_original
+
+    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
+        letter = await _require_letter(connection, letter_id, data)
+        original = await find_original(connection, letter) if letter.kind == "event" else None
+    show_letter(letter, original, data, as_json)
+    return ExitCode.DONE
 
 
 @app.command("redrive")
 @expand_options
-def redrive(
+@perform_async
+async def redrive(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
@@ -130,7 +152,7 @@ def redrive(
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Redrive dead letters, for example after a fix, and delete each redriven dead letter.
 
     Each event is published again under its original id and takes a new position at the end of the log. If
@@ -143,13 +165,51 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
+    from mnemon_infra.broker.dead_letters.listing import read_letter
+    from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
+    from mnemon_infra.database.projections.row_positions import is_applied
+
     chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
-    perform_command(_redrive_letters(data, chosen, yes, as_json))
+    given: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    applied: list[int] = []
+    deployment = require_deployment(data, "broker", "database")
+    async with open_connections(deployment, _NAME) as (connection, database):
+        ids = await _confirm_ids(connection, chosen, yes, "Redrive", data)
+        if ids is None:
+            return ExitCode.NEGATIVE_RESULT
+        for each in _track_ids(ids, "redriving"):
+            found = await read_letter(connection, each)
+            if found is None:
+                continue  # another process has handled the letter
+            match await redrive_letter(connection, found, partial(is_applied, database)):
+                case RedrivenLetter(sequence):
+                    given.append({"id": each, "stream": found.stream, "sequence": sequence})
+                case KeptLetter(why):
+                    kept.append({"id": each, "why": why})
+                case _:
+                    applied.append(each)
+    if as_json:
+        typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
+    else:
+        typer.echo(f"{len(given):,} redriven" if ids else "no dead letters")
+        if given:
+            typer.secho(
+                "  a message that still cannot be handled becomes a dead letter again, with a new id: "
+                f"{complete_command('mnemon dead list', data)}",
+                dim=True,
+            )
+        if applied:
+            typer.echo(f"{len(applied):,} removed: their events are applied already")
+        for one in kept:
+            typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
+    return ExitCode.NEGATIVE_RESULT if kept else ExitCode.DONE
 
 
 @app.command("drop")
 @expand_options
-def drop(
+@perform_async
+async def drop(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
@@ -157,7 +217,7 @@ def drop(
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Delete dead letters for good, and delete from the log the events that `persist` could not handle.
 
     The event stays in the log if the database has a row of the event, for example after a rebuild with a
@@ -169,8 +229,23 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
+    from mnemon_infra.broker.dead_letters.listing import read_letter
+    from mnemon_infra.broker.dead_letters.redrive import drop_letter
+    from mnemon_infra.database.projections.row_positions import is_applied
+
     chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
-    perform_command(_drop_letters(data, chosen, yes, as_json))
+    deployment = require_deployment(data, "broker", "database")
+    async with open_connections(deployment, _NAME) as (connection, database):
+        ids = await _confirm_ids(connection, chosen, yes, "Delete for good", data)
+        if ids is None:
+            return ExitCode.NEGATIVE_RESULT
+        for each in _track_ids(ids, "removing"):
+            if found := await read_letter(connection, each):
+                await drop_letter(connection, found, partial(is_applied, database))
+    typer.echo(
+        json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
+    )
+    return ExitCode.DONE
 
 
 def _select_letters(
@@ -189,35 +264,6 @@ def _select_letters(
             f"List the dead letters: {complete_command('mnemon dead list', data)}",
         )
     return letter_filter if take_all else list(dict.fromkeys(letter_ids or ()))
-
-
-async def _list_letters(
-    data: Path | None, letter_filter: "LetterFilter", limit: int, as_json: bool
-) -> ExitCode:
-    from collections import deque
-
-    from mnemon.cli.dead_letters.view import show_letters, summarize_letter
-    from mnemon_infra.broker.dead_letters.listing import read_letters
-
-    count = 0
-    newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
-        async for letter in read_letters(connection, letter_filter):
-            count += 1
-            newest.append(summarize_letter(letter))  # without the text, which may be long
-    show_letters(newest, count, data, as_json)
-    return ExitCode.DONE
-
-
-async def _show_letter(data: Path | None, letter_id: int, as_json: bool) -> ExitCode:
-    from mnemon.cli.dead_letters.view import show_letter
-    from mnemon_infra.broker.dead_letters.redrive import find_original
-
-    async with open_broker(require_deployment(data, "broker"), _NAME) as connection:
-        letter = await _require_letter(connection, letter_id, data)
-        original = await find_original(connection, letter) if letter.kind == "event" else None
-    show_letter(letter, original, data, as_json)
-    return ExitCode.DONE
 
 
 async def _require_letter(connection: "Client", letter_id: int, data: Path | None) -> "Letter":
@@ -259,70 +305,6 @@ async def _ask_confirmation(question: str) -> bool:
             "Confirm in advance: --yes",
         )
     return await ask_confirmation(question)
-
-
-async def _redrive_letters(
-    data: Path | None, chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
-) -> ExitCode:
-    from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
-    from mnemon_infra.database.projections.row_positions import is_applied
-
-    given: list[dict[str, Any]] = []
-    kept: list[dict[str, Any]] = []
-    applied: list[int] = []
-    deployment = require_deployment(data, "broker", "database")
-    async with open_connections(deployment, _NAME) as (connection, database):
-        ids = await _confirm_ids(connection, chosen, yes, "Redrive", data)
-        if ids is None:
-            return ExitCode.NEGATIVE_RESULT
-        for each in _track_ids(ids, "redriving"):
-            found = await read_letter(connection, each)
-            if found is None:
-                continue  # another process has handled the letter
-            match await redrive_letter(connection, found, partial(is_applied, database)):
-                case RedrivenLetter(sequence):
-                    given.append({"id": each, "stream": found.stream, "sequence": sequence})
-                case KeptLetter(why):
-                    kept.append({"id": each, "why": why})
-                case _:
-                    applied.append(each)
-    if as_json:
-        typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
-    else:
-        typer.echo(f"{len(given):,} redriven" if ids else "no dead letters")
-        if given:
-            typer.secho(
-                "  a message that still cannot be handled becomes a dead letter again, with a new id: "
-                f"{complete_command('mnemon dead list', data)}",
-                dim=True,
-            )
-        if applied:
-            typer.echo(f"{len(applied):,} removed: their events are applied already")
-        for one in kept:
-            typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
-    return ExitCode.NEGATIVE_RESULT if kept else ExitCode.DONE
-
-
-async def _drop_letters(
-    data: Path | None, chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
-) -> ExitCode:
-    from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import drop_letter
-    from mnemon_infra.database.projections.row_positions import is_applied
-
-    deployment = require_deployment(data, "broker", "database")
-    async with open_connections(deployment, _NAME) as (connection, database):
-        ids = await _confirm_ids(connection, chosen, yes, "Delete for good", data)
-        if ids is None:
-            return ExitCode.NEGATIVE_RESULT
-        for each in _track_ids(ids, "removing"):
-            if found := await read_letter(connection, each):
-                await drop_letter(connection, found, partial(is_applied, database))
-    typer.echo(
-        json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
-    )
-    return ExitCode.DONE
 
 
 def _track_ids(ids: Sequence[int], description: str) -> Iterator[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ app = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys f
 
 
 @app.command("create")
-def create(
+@perform_async
+async def create(
     tenant: Annotated[str, typer.Option(help="Tenant whose memory the key may use.")],
     scope: Annotated[
         list[str] | None,
@@ -38,47 +39,16 @@ def create(
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Create a key for programs that use the gateway. The key is shown once; mnemon keeps a hash of it.
 
     Example: `mnemon auth key create --tenant acme --scope read --name dashboard --data ./memory`
     """
-    perform_command(_create_key(tenant, scope or ["read", "write"], user, name, data, as_json))
-
-
-@app.command("list")
-def list_(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """List the keys, without their secrets.
-
-    Example: `mnemon auth key list --data ./memory`
-    """
-    perform_command(_list_keys(data, as_json))
-
-
-@app.command("revoke")
-def revoke(
-    key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of the key, as `mnemon auth key list` shows it.")
-    ],
-    data: DataOption = None,
-) -> None:
-    """Revoke a key. A gateway that reaches the NATS server accepts the key for at most five more seconds.
-
-    Exits with code 1 if there is no such key.
-
-    Example: `mnemon auth key revoke 0f3a9c21b7d4 --data ./memory`
-    """
-    perform_command(_revoke_key(key_id, data))
-
-
-async def _create_key(
-    tenant: str, scopes: list[str], user: str | None, name: str | None, data: "Path | None", as_json: bool
-) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_infra.settings.api_keys import issue_key
 
     try:
-        issued = issue_key(tenant, scopes, user, name)
+        issued = issue_key(tenant, scope or ["read", "write"], user, name)
     except InvalidBody as error:
         refuse(ExitCode.USAGE_ERROR, str(error), "Show the options: mnemon auth key create --help")
     async with _open_keys(data) as keys:
@@ -93,7 +63,13 @@ async def _create_key(
     return ExitCode.DONE
 
 
-async def _list_keys(data: "Path | None", as_json: bool) -> ExitCode:
+@app.command("list")
+@perform_async
+async def list_(data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
+    """List the keys, without their secrets.
+
+    Example: `mnemon auth key list --data ./memory`
+    """
     async with _open_keys(data) as keys:
         found = [_key_to_json(key) for key in await keys.list_keys()]
     if as_json:
@@ -104,7 +80,20 @@ async def _list_keys(data: "Path | None", as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-async def _revoke_key(key_id: str, data: "Path | None") -> ExitCode:
+@app.command("revoke")
+@perform_async
+async def revoke(
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the key, as `mnemon auth key list` shows it.")
+    ],
+    data: DataOption = None,
+) -> ExitCode:
+    """Revoke a key. A gateway that reaches the NATS server accepts the key for at most five more seconds.
+
+    Exits with code 1 if there is no such key.
+
+    Example: `mnemon auth key revoke 0f3a9c21b7d4 --data ./memory`
+    """
     async with _open_keys(data) as keys:
         if not await keys.revoke(key_id):
             refuse(

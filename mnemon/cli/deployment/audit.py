@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.options.target import DataOption, open_connections, open_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
 
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
 
 
-def audit(
+@perform_async
+async def audit(
     sample: Annotated[
         int,
         typer.Option(
@@ -29,7 +29,7 @@ def audit(
     ] = 1,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Check that every event was applied, deliberately ignored or kept as a dead letter, and compare the
     stores.
 
@@ -42,10 +42,6 @@ def audit(
 
     Example: `mnemon audit --data ./memory --json`
     """
-    perform_command(_run_audit(data, sample, as_json))
-
-
-async def _run_audit(data: Path | None, sample: int, as_json: bool) -> ExitCode:
     async with open_deployment(data, "broker", "database") as at:
         found = await _examine_deployment(at.deployment, sample)
     if as_json:

@@ -3,24 +3,23 @@
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mnemon_infra.config import Deployment
     from mnemon_infra.database.windows.batches import BatchState, StoredBatch
 
 
-def batches(
+@perform_async
+async def batches(
     state: Annotated[
         str,
         typer.Option(
@@ -39,7 +38,7 @@ def batches(
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """List batches of requests to providers of language models, newest first.
 
     A batch is `claimed` (not sent to the provider yet), `intended` (being sent), `submitted` (accepted by the
@@ -48,12 +47,28 @@ def batches(
 
     Example: `mnemon batches --state failed --data ./memory`
     """
-    from mnemon_infra.database.windows.batches import STATES
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.database.windows.batches import STATES, list_newest_batches
+    from mnemon_infra.telemetry.logging import configure_logging
 
     if state not in STATES:
         refuse(ExitCode.USAGE_ERROR, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
     moment = datetime.now(UTC) + timedelta(days=1) if before is None else _parse_time(before)
-    perform_command(_list_batches(require_deployment(data, "database"), state, moment, limit, data, as_json))
+    deployment = require_deployment(data, "database")
+    configure_logging()
+    async with Database(deployment, name="mnemon-batches") as database:
+        found = await database.run_query(list_newest_batches(STATES[state], moment, limit + 1))
+    shown = found[:limit]
+    older = shown[-1].created_at.astimezone(UTC).isoformat() if len(found) > limit else None
+    if as_json:
+        value = {"batches": [_batch_to_json(each) for each in shown], "next": older}
+        typer.echo(json.dumps(value, ensure_ascii=False))
+    else:
+        _show_batches(shown, state)
+        if older:
+            options = "" if state == "all" else f" --state {state}"
+            typer.echo(f"older: {complete_command(f'mnemon batches --before {older}{options}', data)}")
+    return ExitCode.DONE
 
 
 def _parse_time(text: str) -> datetime:
@@ -66,29 +81,6 @@ def _parse_time(text: str) -> datetime:
             "Write a time such as 2026-11-21T10:00:00Z",
         )
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-async def _list_batches(
-    deployment: "Deployment", state: str, before: datetime, limit: int, data: Path | None, as_json: bool
-) -> ExitCode:
-    from mnemon_infra.database.engine import Database
-    from mnemon_infra.database.windows.batches import STATES, list_newest_batches
-    from mnemon_infra.telemetry.logging import configure_logging
-
-    configure_logging()
-    async with Database(deployment, name="mnemon-batches") as database:
-        found = await database.run_query(list_newest_batches(STATES[state], before, limit + 1))
-    shown = found[:limit]
-    older = shown[-1].created_at.astimezone(UTC).isoformat() if len(found) > limit else None
-    if as_json:
-        value = {"batches": [_batch_to_json(each) for each in shown], "next": older}
-        typer.echo(json.dumps(value, ensure_ascii=False))
-    else:
-        _show_batches(shown, state)
-        if older:
-            options = "" if state == "all" else f" --state {state}"
-            typer.echo(f"older: {complete_command(f'mnemon batches --before {older}{options}', data)}")
-    return ExitCode.DONE
 
 
 def _batch_to_json(batch: "StoredBatch") -> dict[str, Any]:

@@ -2,19 +2,16 @@
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
 
 import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async
 from mnemon.cli.terminal.output import JsonOption
 
-if TYPE_CHECKING:
-    from mnemon_infra.config import Deployment
 
-
-def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
+@perform_async
+async def migrate(data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
     """Migrate the database schema to the revision that this version needs.
 
     A schema that is up to date does not change: run the command at every upgrade, from any number of
@@ -22,12 +19,9 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
     """
-    perform_command(_migrate_schema(require_deployment(data, "database"), as_json))
-
-
-async def _migrate_schema(deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.database.migration import migrate_schema
 
+    deployment = require_deployment(data, "database")
     assert deployment.database_url, "require_deployment has checked it"
     schema = deployment.database_schema
     revision = await asyncio.to_thread(migrate_schema, deployment.database_url, schema)

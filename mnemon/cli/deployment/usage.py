@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 from mnemon.display_text import format_count
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
 
 
-def usage(
+@perform_async
+async def usage(
     tenant: Annotated[str | None, typer.Option(help="Show this tenant only. Default: all tenants.")] = None,
     days: Annotated[
         int, typer.Option(min=1, max=3660, help="Number of days to show, including today (UTC).")
@@ -35,7 +36,7 @@ def usage(
     ] = "day,tenant,purpose",
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Show the calls of language models, their tokens and their cost.
 
     Costs use the prices that were set when a model was called. Set the prices first, in US dollars for a
@@ -50,11 +51,14 @@ def usage(
 
     Example: `mnemon usage --days 30 --by tenant,model --data ./memory`
     """
-    perform_command(
-        _show_period(
-            require_deployment(data, "broker", "database"), tenant, days, _parse_grouping(by), data, as_json
-        )
-    )
+    deployment = require_deployment(data, "broker", "database")
+    grouping = _parse_grouping(by)
+    found = await _load_period(deployment, tenant, days)
+    if as_json:
+        typer.echo(json.dumps(_period_to_json(found, grouping), ensure_ascii=False))
+    else:
+        _show_usage(found, grouping, data)
+    return ExitCode.DONE
 
 
 def _parse_grouping(by: str) -> "Sequence[UsageGrouping]":
@@ -65,22 +69,6 @@ def _parse_grouping(by: str) -> "Sequence[UsageGrouping]":
     if len(known) != len(names):
         refuse(ExitCode.USAGE_ERROR, f"--by {by} has an unknown part; choose from: {', '.join(PARTS)}")
     return list(dict.fromkeys(known))
-
-
-async def _show_period(
-    deployment: "Deployment",
-    tenant: str | None,
-    days: int,
-    by: "Sequence[UsageGrouping]",
-    data: Path | None,
-    as_json: bool,
-) -> ExitCode:
-    found = await _load_period(deployment, tenant, days)
-    if as_json:
-        typer.echo(json.dumps(_period_to_json(found, by), ensure_ascii=False))
-    else:
-        _show_usage(found, by, data)
-    return ExitCode.DONE
 
 
 async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":

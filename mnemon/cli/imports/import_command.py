@@ -19,7 +19,7 @@ from mnemon.cli.imports.progress import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
 
@@ -157,7 +157,8 @@ def openai(
 
 
 @app.command("locomo")
-def locomo(
+@perform_async
+async def locomo(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="JSON files of the LoCoMo benchmark, unchanged.")
     ],
@@ -174,40 +175,23 @@ def locomo(
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and a time.
 
     A repeated import of a file does not change memory.
 
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
-    check_owner(tenant, user)
-    conversations = [conversation for file in files for conversation in _read_locomo(file, tenant, user)]
-    if dry_run:
-        _show_conversations(conversations, None, as_json)
-        return
-    perform_command(_publish_conversations(data, tenant, conversations, as_json))
-
-
-def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
-    from mnemon_producers.locomo import NotLocomo, read_conversations
-
-    try:
-        return read_conversations(file.read_bytes(), tenant=tenant, user=user)
-    except OSError as error:
-        refuse_file(file, "read", error)
-    except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
-
-
-async def _publish_conversations(
-    data: Path | None, tenant: str, conversations: "list[LocomoConversation]", as_json: bool
-) -> ExitCode:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import NotConnected, PublishFailed
 
+    check_owner(tenant, user)
+    conversations = [conversation for file in files for conversation in _read_locomo(file, tenant, user)]
+    if dry_run:
+        _show_conversations(conversations, None, as_json)
+        return ExitCode.DONE
     deployment = require_deployment(data, "broker")
     events = [event for conversation in conversations for event in conversation.events]
     try:
@@ -226,6 +210,17 @@ async def _publish_conversations(
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE
+
+
+def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
+    from mnemon_producers.locomo import NotLocomo, read_conversations
+
+    try:
+        return read_conversations(file.read_bytes(), tenant=tenant, user=user)
+    except OSError as error:
+        refuse_file(file, "read", error)
+    except NotLocomo as error:
+        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
 
 
 def _show_conversations(

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mnemon.cli.options.target import DataOption, load_deployment, open_broker, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
-    from mnemon_bench.quality.calibration import LabelledPair
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.config import Deployment
 
 SHOWN_STEP = 0.05
 
 
-def calibrate(
+@perform_async
+async def calibrate(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Labelled pairs of facts, one JSON object per line.")
     ],
@@ -38,7 +38,7 @@ def calibrate(
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Find the similarity thresholds above which two facts say the same, for an embedding model.
 
     Each line of the file is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`,
@@ -47,28 +47,16 @@ def calibrate(
 
     Example: `mnemon calibrate bench/mnemon_bench/quality/pairs.jsonl`
     """
-    from mnemon_bench.quality.calibration import InvalidPairs, read_pairs
+    from mnemon_bench.quality.calibration import InvalidPairs, calibrate_embedder, read_pairs
+    from mnemon_infra.models.embedder_choice import open_embedder
+    from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
+    from mnemon_infra.telemetry.logging import configure_logging
 
     try:
         pairs = read_pairs(file)
     except InvalidPairs as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     deployment = load_deployment() if data is None else require_deployment(data, "broker")
-    perform_command(_run_calibration(deployment, pairs, provider, model, as_json))
-
-
-async def _run_calibration(
-    deployment: "Deployment",
-    pairs: "list[LabelledPair]",
-    provider: str | None,
-    model: str | None,
-    as_json: bool,
-) -> ExitCode:
-    from mnemon_bench.quality.calibration import calibrate_embedder
-    from mnemon_infra.models.embedder_choice import open_embedder
-    from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
-    from mnemon_infra.telemetry.logging import configure_logging
-
     configure_logging()
     settings = await _choose_embedding(deployment, provider, model)
     try:

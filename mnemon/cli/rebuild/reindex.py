@@ -3,20 +3,18 @@
 import json
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mnemon.cli.options.target import complete_command, load_deployment, open_broker, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.display_text import format_count
 
-if TYPE_CHECKING:
-    from mnemon_infra.config import Deployment
 
-
-def reindex(
+@perform_async
+async def reindex(
     data: Annotated[
         Path | None,
         typer.Option(
@@ -27,7 +25,7 @@ def reindex(
         ),
     ] = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Remove all vectors, so that `index` makes them again, for example for another embedding model.
 
     Stop the consumers first. `index` starts at the beginning of the log the next time it runs; rows and the
@@ -35,20 +33,15 @@ def reindex(
 
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
-    if data is not None and not data.is_dir():
-        create = complete_command("mnemon up", data)
-        refuse(ExitCode.UNAVAILABLE, f"there is no folder {data}", f"Create a stack: {create}")
-    perform_command(
-        _reset_index(data, load_deployment() if data else require_deployment(None, "broker"), as_json)
-    )
-
-
-async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_infra.vectors.engines import reset_vectors
 
+    if data is not None and not data.is_dir():
+        create = complete_command("mnemon up", data)
+        refuse(ExitCode.UNAVAILABLE, f"there is no folder {data}", f"Create a stack: {create}")
+    deployment = load_deployment() if data else require_deployment(None, "broker")
     configure_logging()
     async with AsyncExitStack() as ends:
         if data is not None:

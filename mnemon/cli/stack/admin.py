@@ -1,24 +1,19 @@
 """Command `mnemon admin`: serve the admin page."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
 from mnemon.cli.stack.listening_socket import HostOption, PortOption, open_socket
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async
 from mnemon.cli.terminal.signals import StopSignals
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mnemon_infra.config import Deployment
 
 DEFAULT_PORT = 8765
 
 
-def admin(
+@perform_async
+async def admin(
     data: DataOption = None,
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
@@ -32,7 +27,7 @@ def admin(
             "allowed.",
         ),
     ] = None,
-) -> None:
+) -> ExitCode:
     """Serve the admin page for a browser, until Ctrl-C.
 
     The page asks for a token: MNEMON_ADMIN_TOKEN if it is set. Otherwise, with --data, the token is in
@@ -42,13 +37,6 @@ def admin(
 
     Example: `mnemon admin --data ./memory --port 8765`
     """
-    deployment = require_deployment(data, "broker", "database")
-    perform_command(_serve_admin(deployment, data and data.resolve(), host, port, allow_host or ()))
-
-
-async def _serve_admin(
-    deployment: "Deployment", data: Path | None, host: str, port: int, names: "Sequence[str]"
-) -> ExitCode:
     from mnemon.admin.application import create_application
     from mnemon.admin.connections import ServerConnections
     from mnemon.admin.session.access import Access
@@ -57,13 +45,15 @@ async def _serve_admin(
     from mnemon.http.server import format_address, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
 
+    deployment = require_deployment(data, "broker", "database")
+    data = data and data.resolve()
     configure_logging()
     listening = open_socket("the admin page", host, port)
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (load_token(data) if data else create_token())
     link = create_link_key()
     access = Access(token, [link], ended=read_ended_sessions(data) if data else None)
-    page = create_application(ServerConnections(deployment, data), access, names)
+    page = create_application(ServerConnections(deployment, data), access, allow_host or ())
     with StopSignals() as stop:
         async with serve_http(page, listening):
             address = format_address(listening)

@@ -6,14 +6,13 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from mnemon_infra.models.language.openai.model import OpenAIModel
 
 
-def chat(
+@perform_async
+async def chat(
     tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "chat",
     user: Annotated[
         str | None, typer.Option(help="User who talks. Default: the name of the operating system account.")
@@ -40,7 +40,7 @@ def chat(
         int | None,
         typer.Option(min=1, help="Maximum tokens of a context. Default: the setting `context.budget`."),
     ] = None,
-) -> None:
+) -> ExitCode:
     """Talk to a bot that has memory, and inspect the memory with commands: see /help.
 
     If no stack runs in the folder, the command starts one for as long as you talk; messages are kept. In a
@@ -48,18 +48,13 @@ def chat(
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
     """
-    perform_command(_run_chat(tenant, user or getpass.getuser(), data, model, budget))
-
-
-async def _run_chat(
-    tenant: str, user: str, data: Path | None, model: str | None, budget: int | None
-) -> ExitCode:
     from rich.console import Console
 
     from mnemon.chat.conversation import EXIT, ChatConversation
     from mnemon.chat.line_input import read_piped_lines, read_typed_lines
     from mnemon.chat.screen import ChatScreen
 
+    user = user or getpass.getuser()
     screen = ChatScreen(Console(highlight=False))
     async with AsyncExitStack() as ends:
         ends.enter_context(StopSignals())  # end the stack started here also if the terminal is closed

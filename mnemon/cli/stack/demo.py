@@ -3,19 +3,17 @@
 import asyncio
 import json
 import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.cli.terminal.signals import StopSignals
 
-if TYPE_CHECKING:
-    from rich.console import Console
 
-
-def demo(
+@perform_async
+async def demo(
     model: Annotated[
         str | None,
         typer.Option(
@@ -26,7 +24,7 @@ def demo(
         ),
     ] = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Run a demonstration, without setup and without leaving anything behind.
 
     The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
@@ -38,17 +36,12 @@ def demo(
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """
-    from mnemon.demo.view import create_console, show_introduction
+    from mnemon.demo.view import DemoScreen, create_console, show_introduction, show_report
 
     terminal = create_console(quiet=as_json)
-    show_introduction(terminal)
-    perform_command(_run_demo(terminal, model, as_json))
-
-
-async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> ExitCode:
+    show_introduction(terminal)  # before the imports, which take a second
     from mnemon.demo.derived_memory import NotDerived
     from mnemon.demo.run import LogNotReached, run_demo
-    from mnemon.demo.view import DemoScreen, show_report
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 

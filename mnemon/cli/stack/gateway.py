@@ -1,21 +1,19 @@
 """Command `mnemon gateway`: serve memory over HTTP."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mnemon.cli.options.target import DataOption, open_broker, require_deployment
 from mnemon.cli.stack.listening_socket import HostOption, PortOption, open_socket
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.signals import StopSignals
-
-if TYPE_CHECKING:
-    from mnemon_infra.config import Deployment
 
 DEFAULT_PORT = 8080
 
 
-def gateway(
+@perform_async
+async def gateway(
     data: DataOption = None,
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
@@ -28,7 +26,7 @@ def gateway(
             "Repeat the option for several origins. Default: none.",
         ),
     ] = None,
-) -> None:
+) -> ExitCode:
     """Serve memory over HTTP, until Ctrl-C.
 
     Every request for memory needs a key: `mnemon auth key create --tenant acme`. The page at `/docs`
@@ -37,18 +35,12 @@ def gateway(
 
     Example: `mnemon gateway --data ./memory --port 8080`
     """
-    deployment = require_deployment(data, "broker")
-    perform_command(_serve_gateway(deployment, host, port, tuple(allow_origin or ())))
-
-
-async def _serve_gateway(
-    deployment: "Deployment", host: str, port: int, origins: tuple[str, ...]
-) -> ExitCode:
     from mnemon.gateway.application import create_application
     from mnemon.http.server import format_address, serve_http
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
     from mnemon_infra.telemetry.logging import configure_logging
 
+    deployment = require_deployment(data, "broker")
     configure_logging()
     listening = open_socket("the gateway", host, port)
     with StopSignals() as stop:
@@ -57,7 +49,7 @@ async def _serve_gateway(
                 keys = await open_api_keys(connection)
             except ApiKeysNotProvisioned as error:
                 refuse(ExitCode.UNAVAILABLE, str(error))
-            application = create_application(connection, keys, deployment, origins)
+            application = create_application(connection, keys, deployment, tuple(allow_origin or ()))
             async with serve_http(application, listening):
                 address = format_address(listening)
                 typer.echo(f"gateway      {address}")

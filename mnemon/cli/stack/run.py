@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.options.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def run(
+@perform_async
+async def run(
     names: Annotated[
         list[str],
         typer.Argument(
@@ -69,7 +70,7 @@ def run(
     ],
     data: DataOption = None,
     metrics_port: MetricsPort = None,
-) -> None:
+) -> ExitCode:
     """Run consumers against the configured servers, until Ctrl-C.
 
     Several processes may run the same consumer and share its work; without a Qdrant server
@@ -78,20 +79,15 @@ def run(
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
     """
-    chosen = parse_consumers(names)
-    perform_command(
-        _run_consumers(chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port))
-    )
-
-
-async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> ExitCode:
     from mnemon_consumers.app import run_consumers
     from mnemon_infra.telemetry.logging import configure_logging
 
+    chosen = parse_consumers(names)
+    deployment = set_metrics_port(require_deployment(data, "broker", "database"), metrics_port)
     configure_logging()
     with StopSignals() as stop:
-        async with run_consumers(names, deployment):
-            typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
+        async with run_consumers(chosen, deployment):
+            typer.echo(f"{', '.join(chosen)}: running. Ctrl-C stops.")
             for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")
             await stop.wait()

@@ -11,7 +11,7 @@ from mnemon.cli.imports.progress import ImportFiles
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.options.target import open_broker
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.display_text import make_printable
 
@@ -29,7 +29,8 @@ TEXT = "Keeps a spare key under the third flowerpot"
 QUESTION = "Where is the spare key?"
 
 
-def try_(
+@perform_async
+async def try_(
     user: Annotated[
         str, typer.Argument(metavar="USER", help="User in whose memory the trial saves the fact.")
     ] = "test-user",
@@ -50,7 +51,7 @@ def try_(
     ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Save a fact, read it, search for it and forget it, as a trial run for one user.
 
     If no stack runs in the folder, the command starts one and stops it at the end. The user's former facts
@@ -63,25 +64,11 @@ def try_(
     Example: `mnemon try 42 --file data/memory/42.md --data ./memory`
     """
     from mnemon.operations.imports.markdown import MarkdownReader
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_producers.errors import AskFailed
 
     files = ImportFiles([file], MarkdownReader(tenant, user).read) if file else None
     query = query or (QUESTION if text == TEXT else text)
-    perform_command(_run_trial(user, tenant, text, query, files, data, as_json))
-
-
-class TrialStep(NamedTuple):
-    """A step of the trial, with its result, and whether the result is as expected."""
-
-    name: str
-    result: str
-    is_well: bool
-
-
-async def _run_trial(
-    user: str, tenant: str, text: str, query: str, files: ImportFiles | None, data: Path | None, as_json: bool
-) -> ExitCode:
-    from mnemon_contracts.base import InvalidBody
-    from mnemon_producers.errors import AskFailed
 
     def print_line(line: str) -> None:
         typer.echo(line, err=as_json)
@@ -102,6 +89,14 @@ async def _run_trial(
     else:
         show_table(("step", "result"), [(step.name, step.result) for step in steps], texts=("result",))
     return ExitCode.DONE if all(step.is_well for step in steps) else ExitCode.NEGATIVE_RESULT
+
+
+class TrialStep(NamedTuple):
+    """A step of the trial, with its result, and whether the result is as expected."""
+
+    name: str
+    result: str
+    is_well: bool
 
 
 async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str) -> TrialStep:

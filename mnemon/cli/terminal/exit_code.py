@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from enum import IntEnum
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
@@ -94,6 +95,16 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
     """Print which process uses the folder, and end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
     refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+
+
+def perform_async(command: Callable[..., Coroutine[Any, Any, ExitCode]]) -> Callable[..., None]:
+    """Return a command that awaits `command` and ends with its exit code; see `perform_command`."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        perform_command(command(**given))
+
+    return run
 
 
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
