@@ -9,7 +9,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.js.errors import APIError, NotFoundError
 
-from mnemon.operations.tenant_move.deployment import MoveRefused
+from mnemon.operations.tenant_move.deployment import MoveRefused, stream_log
 from mnemon.operations.tenant_move.events import (
     SourceEvent,
     build_copy_prefix,
@@ -27,9 +27,8 @@ from mnemon_infra.broker.provisioning.restoration import (
     MessageTooLarge,
     store_batch,
 )
-from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_writer import BATCH, is_duplicate
-from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
+from mnemon_infra.broker.streams.stream_reader import StreamMessage
 from mnemon_infra.delivery import MOVED, parse_moved
 
 TRIES: Final = 30
@@ -67,6 +66,7 @@ class TenantCopy:
         self.changed: set[str] = set()
         self.first_copy = self.last_copy = 0
         self._source, self._target, self._tenant = source, target, tenant
+        self._pattern = build_owner_filter(tenant)
         self._is_returning = is_returning
         self.prefix = build_copy_prefix(move_id, is_returning=is_returning)
         """Beginning of the message ids of the copies in the target's log."""
@@ -84,7 +84,7 @@ class TenantCopy:
         """
         known: list[tuple[int, int]] = []
         self.foreign = 0
-        async for message, delivery in self._stream_events(self._target):
+        async for message, delivery in stream_log(self._target, self._pattern, headers_only=True):
             moved = parse_moved(message.headers)
             if moved is not None and self.is_copy(message.headers):
                 known.append((moved.position, delivery.sequence))
@@ -92,7 +92,7 @@ class TenantCopy:
             else:
                 self.foreign += 1
         if self._is_returning:
-            async for message, delivery in self._stream_events(self._source):
+            async for message, delivery in stream_log(self._source, self._pattern, headers_only=True):
                 moved = parse_moved(message.headers)
                 if moved is not None and has_prefix(message.headers, self._opposite_prefix):
                     known.append((delivery.sequence, moved.position))
@@ -167,12 +167,9 @@ class TenantCopy:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        pattern = build_owner_filter(self._tenant)
-        pages = read_stream(self._source, LOG, after=after, up_to=up_to, subject=pattern)
-        async with aclosing(pages):
-            async for page in pages:
-                for each in page:
-                    yield parse_source_event(*each)
+        async with aclosing(stream_log(self._source, self._pattern, after=after, up_to=up_to)) as events:
+            async for each in events:
+                yield parse_source_event(*each)
 
     async def read_copies(self, after: int) -> AsyncGenerator[StreamMessage, None]:
         """Yield the events that this move has copied, from the target's log after its position `after`.
@@ -180,14 +177,10 @@ class TenantCopy:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        end = await read_log_end(self._target.jetstream())
-        pattern = build_owner_filter(self._tenant)
-        pages = read_stream(self._target, LOG, after=after, up_to=end, subject=pattern)
-        async with aclosing(pages):
-            async for page in pages:
-                for each in page:
-                    if self.is_copy(each[0].headers):
-                        yield each
+        async with aclosing(stream_log(self._target, self._pattern, after=after)) as events:
+            async for each in events:
+                if self.is_copy(each[0].headers):
+                    yield each
 
     async def _store_copies(self, batch: list[tuple[int, ExactMessage]]) -> int:
         """Store a batch as a whole; return its number of messages.
@@ -239,11 +232,8 @@ class TenantCopy:
             return []
         gaps: set[int] = set()
         pattern = build_tenant_event_filter(self._tenant, "user.erased")
-        pages = read_stream(self._source, LOG, up_to=up_to, subject=pattern)
-        async with aclosing(pages):
-            async for page in pages:
-                for each in page:
-                    gaps.update(list_span_starts(parse_source_event(*each).fields or {}))
+        async for each in stream_log(self._source, pattern, up_to=up_to):
+            gaps.update(list_span_starts(parse_source_event(*each).fields or {}))
         known = sorted(each for each in gaps if self.positions.last_old < each <= up_to)
         return [each for each in known if not await self._has_event(each)]
 
@@ -266,15 +256,6 @@ class TenantCopy:
     def _record_copy(self, position: int) -> None:
         self.first_copy = min(self.first_copy or position, position)
         self.last_copy = max(self.last_copy, position)
-
-    async def _stream_events(self, connection: Client) -> AsyncGenerator[StreamMessage, None]:
-        end = await read_log_end(connection.jetstream())
-        pattern = build_owner_filter(self._tenant)
-        pages = read_stream(connection, LOG, up_to=end, subject=pattern, headers_only=True)
-        async with aclosing(pages):
-            async for page in pages:
-                for each in page:
-                    yield each
 
     def _measure_message(self, event: SourceEvent, message: ExactMessage) -> int:
         length = len(message.body) + len(message.encode_headers())

@@ -1,7 +1,7 @@
 """The two deployments of a move, and the leases that exclude other commands."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
@@ -10,7 +10,8 @@ from nats.aio.client import Client
 from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
+from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.lease import LeaseHeld, hold_lease
 from mnemon_infra.settings.residence import Residence, read_residence, write_residence
@@ -132,3 +133,27 @@ def strip_login(url: str) -> str:
         parts = urlsplit(each)
         servers.append(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
     return ",".join(servers)
+
+
+async def stream_log(
+    connection: Client, subject: str, *, after: int = 0, up_to: int | None = None, headers_only: bool = False
+) -> AsyncGenerator[StreamMessage, None]:
+    """Yield the events of a log with a subject that matches, in log order.
+
+    Args:
+        connection: connection to the server.
+        subject: pattern of the subjects.
+        after: the position before the first one to read.
+        up_to: the last position to read; None for the end of the log as of now.
+        headers_only: True to leave out the bodies.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    if up_to is None:
+        up_to = await read_log_end(connection.jetstream())
+    pages = read_stream(connection, LOG, after=after, up_to=up_to, subject=subject, headers_only=headers_only)
+    async with aclosing(pages):
+        async for page in pages:
+            for each in page:
+                yield each

@@ -10,11 +10,10 @@ from typing import Final
 import msgspec
 from nats.aio.client import Client
 
+from mnemon.operations.tenant_move.deployment import stream_log
 from mnemon.operations.tenant_move.events import SourceEvent, build_copy_prefix, has_prefix
-from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_owner_filter, build_user_filters
-from mnemon_infra.broker.streams.applied_position import read_log_end
-from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
+from mnemon_infra.broker.streams.stream_reader import StreamMessage
 from mnemon_infra.settings.residence import Residence, list_residences
 
 ERASED: Final = "user.erased"
@@ -45,11 +44,9 @@ async def has_own_messages(connection: Client, tenant: str, user: str, after: in
         nats.errors.Error: the server does not answer.
     """
     pattern, _ = build_user_filters(tenant, user)
-    end = await read_log_end(connection.jetstream())
-    pages = read_stream(connection, LOG, after=after, up_to=end, subject=pattern, headers_only=True)
-    async with aclosing(pages):
-        async for page in pages:
-            if not all(delivery.is_moved for _, delivery in page):
+    async with aclosing(stream_log(connection, pattern, after=after, headers_only=True)) as events:
+        async for _, delivery in events:
+            if not delivery.is_moved:
                 return True
     return False
 
@@ -66,12 +63,8 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """
     if residence is None or residence.state != "moved":
         return 0
-    pattern, end = build_owner_filter(tenant), await read_log_end(connection.jetstream())
-    pages = read_stream(
-        connection, LOG, after=residence.copied, up_to=end, subject=pattern, headers_only=True
-    )
-    late = sum([sum(_is_late(each, residence) for each in page) async for page in pages])
-    return late + len(residence.withheld)
+    events = stream_log(connection, build_owner_filter(tenant), after=residence.copied, headers_only=True)
+    return sum([_is_late(each, residence) async for each in events]) + len(residence.withheld)
 
 
 def _is_late(message: StreamMessage, residence: Residence) -> bool:
