@@ -1,7 +1,7 @@
 """Manifest of a backup: its segments with positions and checksums. No I/O."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -122,13 +122,6 @@ class Manifest(BaseModel):
         return manifest
 
 
-class RangeCount(NamedTuple):
-    """A segment, and the number of events that the log has in its range now."""
-
-    segment: SegmentEntry
-    events: int
-
-
 def select_kept_segments(segments: Sequence[SegmentEntry]) -> tuple[list[SegmentEntry], int]:
     """Return the segments that a further run keeps, and the position after which it reads the log.
 
@@ -139,20 +132,3 @@ def select_kept_segments(segments: Sequence[SegmentEntry]) -> tuple[list[Segment
     if kept and not kept[-1].is_full:
         kept.pop()
     return kept, kept[-1].last if kept else 0
-
-
-def find_changed_segments(counts: Iterable[RangeCount]) -> list[SegmentEntry]:
-    """Return the segments that have lost events in the log. Events are removed but never changed."""
-    return [segment for segment, events in counts if events != segment.events]
-
-
-def replace_segments(
-    segments: Iterable[SegmentEntry], changed: SegmentEntry, others: Iterable[SegmentEntry]
-) -> list[SegmentEntry]:
-    """Return the segments, with `changed` replaced by `others`."""
-    return [new for each in segments for new in (others if each is changed else (each,))]
-
-
-def build_segment_name(first: int, last: int, sha256: str, suffix: str) -> str:
-    """Return the name of a segment's file. A segment with other content has another name."""
-    return f"{SEGMENT_FOLDER}/{first:012}-{last:012}-{sha256[:12]}{suffix}"

@@ -18,13 +18,10 @@ from mnemon.operations.backup.manifest import (
     DEPLOYMENT_FOLDER,
     SEGMENT_BYTES,
     SEGMENT_EVENTS,
+    SEGMENT_FOLDER,
     BackupUnusable,
     Manifest,
-    RangeCount,
     SegmentEntry,
-    build_segment_name,
-    find_changed_segments,
-    replace_segments,
     select_kept_segments,
 )
 from mnemon.operations.backup.repository import BackupRepository
@@ -137,13 +134,15 @@ class _BackupRun:
         kept, after = select_kept_segments(former.segments if former else ())
         manifest = await self._begin_manifest(former, logins, end)
         changed = await self._find_changed_segments(kept)
-        segments = list(kept)
-        for each in changed:
-            others = [
+        segments: list[SegmentEntry] = []
+        for each in kept:
+            if each not in changed:
+                segments.append(each)
+                continue
+            segments += [
                 entry.model_copy(update={"is_full": True})
                 async for entry in self._write_segments(after=each.first - 1, up_to=each.last)
             ]
-            segments = replace_segments(segments, each, others)
         async for entry in self._write_segments(after=after, up_to=end):
             segments.append(entry)
             if self._known <= entry.last < end:  # the former manifest covers no more
@@ -210,9 +209,8 @@ class _BackupRun:
             return []
         if await self._count_events(1, segments[-1].last) == sum(each.events for each in segments):
             return []  # the usual case
-        return find_changed_segments(
-            [RangeCount(each, await self._count_events(each.first, each.last)) for each in segments]
-        )
+        # The log removes events, and never changes one.
+        return [each for each in segments if await self._count_events(each.first, each.last) != each.events]
 
     async def _count_events(self, first: int, last: int) -> int:
         beyond = await count_messages_from(self._connection, LOG, last + 1)
@@ -233,7 +231,8 @@ class _BackupRun:
             yield await self._store_segment(encoder.take_segment())
 
     async def _store_segment(self, segment: EncodedSegment) -> SegmentEntry:
-        name = build_segment_name(segment.first, segment.last, sha256(segment.body).hexdigest(), SUFFIX)
+        digest = sha256(segment.body).hexdigest()[:12]  # other content gets another name
+        name = f"{SEGMENT_FOLDER}/{segment.first:012}-{segment.last:012}-{digest}{SUFFIX}"
         return SegmentEntry(
             first=segment.first,
             last=segment.last,

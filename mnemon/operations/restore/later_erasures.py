@@ -1,7 +1,7 @@
 """Erasures that a backup lacks: the events that they remove, and their own events for the log. No I/O."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,25 +16,6 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.storage.erasure_register import RegisterEntry
 
 _ERASURE_SUBJECT: Final = "user.erased"
-
-
-def select_later_erasures(
-    entries: Iterable[RegisterEntry], known: Iterable[tuple[str, str, str]], last_stored_at: int
-) -> list[RegisterEntry]:
-    """Return the erasures that happened after a backup.
-
-    Args:
-        entries: entries of the register.
-        known: erasures in the backup, as tenant, user and id of the event.
-        last_stored_at: time of the last event in the backup, in nanoseconds since 1970. Every erasure up to
-            that time is in the backup, or a later erasure of the same user in the backup has removed it.
-    """
-    known_erasures = set(known)
-    return [
-        entry
-        for entry in entries
-        if entry.at > last_stored_at and (*entry.owner, entry.event_id) not in known_erasures
-    ]
 
 
 class LaterErasures:

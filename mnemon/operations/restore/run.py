@@ -13,7 +13,7 @@ from mnemon.operations.backup.manifest import MANIFEST_NAME, BackupUnusable, Man
 from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.run import read_records
 from mnemon.operations.backup.segments import LogRecord, decode_segment
-from mnemon.operations.restore.later_erasures import LaterErasures, select_later_erasures
+from mnemon.operations.restore.later_erasures import LaterErasures
 from mnemon.operations.restore.positions import build_message, fill_gap, plan_messages
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
 from mnemon_infra.broker.dead_letters.listing import remove_message
@@ -141,13 +141,18 @@ async def verify_backup(backup: Backup, progress: RestoreProgress) -> int:
 
 
 def find_later_erasures(backup: Backup, entries: Sequence[RegisterEntry]) -> LaterErasures:
-    """Return the erasures of a register that a backup lacks."""
-    known = [
-        (each.tenant, each.user, each.event_id)
+    """Return the erasures of a register that a backup lacks.
+
+    Every erasure up to the last event of the backup is in the backup, or a later erasure of the same user in
+    the backup has removed it.
+    """
+    known = {
+        ((each.tenant, each.user), each.event_id)
         for each in backup.record.erasures
         if each.position <= backup.manifest.position
-    ]
-    return LaterErasures(select_later_erasures(entries, known, backup.manifest.last_stored_at))
+    }
+    later = [each for each in entries if each.at > backup.manifest.last_stored_at]
+    return LaterErasures([each for each in later if (each.owner, each.event_id) not in known])
 
 
 async def restore_log(

@@ -5,11 +5,8 @@ import pytest
 from mnemon.operations.backup.manifest import (
     BackupUnusable,
     Manifest,
-    RangeCount,
     SegmentEntry,
     StoredFile,
-    find_changed_segments,
-    replace_segments,
     select_kept_segments,
 )
 
@@ -35,16 +32,6 @@ def test_a_further_run_reads_after_the_last_full_segment() -> None:
     assert select_kept_segments([ONE, TWO]) == ([ONE, TWO], 20)
     assert select_kept_segments([ONE, TWO, THREE]) == ([ONE, TWO], 20)
     assert select_kept_segments([THREE]) == ([], 0)
-
-
-def test_segments_that_lost_events_are_found() -> None:
-    assert find_changed_segments([RangeCount(ONE, 10), RangeCount(TWO, 9)]) == [TWO]
-
-
-def test_a_segment_is_replaced_in_its_place() -> None:
-    new = segment(2, 9)
-    assert replace_segments([ONE, TWO], ONE, [new]) == [new, TWO]
-    assert replace_segments([ONE, TWO], TWO, []) == [ONE]
 
 
 def test_a_manifest_is_read_as_it_was_written() -> None:

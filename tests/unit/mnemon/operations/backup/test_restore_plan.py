@@ -1,14 +1,22 @@
 """Each position of a restored log has its event or a filler, and later erasures remove events."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.operations.backup.deployment_record import DeploymentRecord, LoggedErasure
+from mnemon.operations.backup.encryption import NoCipher
+from mnemon.operations.backup.manifest import Manifest, SegmentEntry, StoredFile
+from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.segments import LogRecord
-from mnemon.operations.restore.later_erasures import LaterErasures, select_later_erasures
+from mnemon.operations.restore.later_erasures import LaterErasures
 from mnemon.operations.restore.positions import fill_gap, plan_messages
+from mnemon.operations.restore.run import Backup, find_later_erasures
 from mnemon_contracts.events.erasure import ALL_BEFORE, Span, UserErasedV1
 from mnemon_infra.broker.provisioning.restoration import FILLER
 from mnemon_infra.storage.erasure_register import RegisterEntry
+from mnemon_infra.storage.object_store import LocalStore
 
 
 def record(seq: int, subject: str = "chat.acme.u1.-.message.v1", body: str = "{}") -> LogRecord:
@@ -38,7 +46,14 @@ def erasure(user: str = "u1", at: int = 1000, **fields: object) -> RegisterEntry
 
 def test_erasures_after_the_last_event_are_applied() -> None:
     early, late, known = erasure("u1", 99), erasure("u2", 101), erasure("u3", 101)
-    assert select_later_erasures([early, late, known], [("acme", "u3", "e")], 100) == [late]
+    file = StoredFile(name="segments/1", size=1, sha256="x")
+    last = SegmentEntry(first=1, last=90, last_stored_at=100, events=90, is_full=False, file=file)
+    manifest = Manifest(
+        mnemon="1", backup_id="b", created_at="now", is_complete=True, position=90, segments=(last,)
+    )
+    record = DeploymentRecord(erasures=[LoggedErasure("acme", "u3", "e", 90)])
+    backup = Backup(BackupRepository(LocalStore(Path("nowhere")), NoCipher()), manifest, record)
+    assert find_later_erasures(backup, [early, late, known]).entries == [late]
 
 
 def test_an_erased_user_has_no_event_in_any_spelling() -> None:
