@@ -10,7 +10,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 from mnemon.json_text import parse_json_or_text
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ async def _show_settings(
         document: Document = {}
         for name in wanted:
             document = set_value(document, name, found.values[name])
-        typer.echo(json.dumps(document, ensure_ascii=False))
+        show_json(document)
         return
     show_table(
         ("setting", "value", "default", "from"),
@@ -260,7 +260,7 @@ def _show_presets(as_json: bool) -> None:
 
     if as_json:
         shown = {name: {"title": each.title, "values": dict(each.values)} for name, each in PRESETS.items()}
-        typer.echo(json.dumps(shown, ensure_ascii=False))
+        show_json(shown)
         return
     show_table(
         ("preset", "description", "sets"),
@@ -299,7 +299,7 @@ async def _show_history(connection: "Client", tenant: str | None, as_json: bool)
 
     revisions = await read_history(connection, tenant)
     if as_json:
-        typer.echo(json.dumps([_revision_to_json(revision) for revision in revisions], ensure_ascii=False))
+        show_json([_revision_to_json(revision) for revision in revisions])
     else:
         show_table(
             ("revision", "at (UTC)", "by", "changes"),

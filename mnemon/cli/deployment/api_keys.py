@@ -1,6 +1,5 @@
 """Command `mnemon auth key`: create, list and revoke keys for the HTTP gateway."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +53,7 @@ async def create(
     async with _open_keys(data) as keys:
         await keys.add(issued.stored)
     if as_json:
-        typer.echo(json.dumps({"key": issued.text, **_key_to_json(issued.stored)}, ensure_ascii=False))
+        show_json({"key": issued.text, **_key_to_json(issued.stored)})
     else:
         typer.echo(f"  key     {issued.text}")
         typer.echo(f"  id      {issued.stored.id}")
@@ -73,7 +72,7 @@ async def list_(data: DataOption = None, as_json: JsonOption = False) -> ExitCod
     async with _open_keys(data) as keys:
         found = [_key_to_json(key) for key in await keys.list_keys()]
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        show_json(found)
         return ExitCode.DONE
     rows = [tuple(_render_cell(value) for value in each.values()) for each in found]
     show_table(("id", "tenant", "scopes", "user", "name", "created"), rows)

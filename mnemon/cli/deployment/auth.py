@@ -10,7 +10,7 @@ import typer
 
 from mnemon.cli.deployment import api_keys
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 
 if TYPE_CHECKING:
     from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
@@ -187,7 +187,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
     except (ForeignLoginFile, OSError) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     if as_json:
-        typer.echo(json.dumps([each._asdict() for each in permitted], ensure_ascii=False))
+        show_json([each._asdict() for each in permitted])
         return
     rows = [
         (
@@ -254,7 +254,7 @@ async def _show_login(
     if file:
         shown["include"] = str(file)
     if as_json:
-        typer.echo(json.dumps(shown, ensure_ascii=False))
+        show_json(shown)
         return ExitCode.DONE
     for name, value in shown.items():
         typer.echo(f"  {name.replace('_', ' '):<13} {value}")

@@ -1,6 +1,5 @@
 """Command `mnemon batches`: list batches of requests to language models."""
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -61,8 +60,7 @@ async def batches(
     shown = found[:limit]
     older = shown[-1].created_at.astimezone(UTC).isoformat() if len(found) > limit else None
     if as_json:
-        value = {"batches": [_batch_to_json(each) for each in shown], "next": older}
-        typer.echo(json.dumps(value, ensure_ascii=False))
+        show_json({"batches": [_batch_to_json(each) for each in shown], "next": older})
     else:
         _show_batches(shown, state)
         if older:

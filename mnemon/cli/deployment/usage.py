@@ -12,7 +12,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import Figure, JsonOption, show_table
+from mnemon.cli.terminal.output import Figure, JsonOption, show_json, show_table
 from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def usage(
     grouping = _parse_grouping(by)
     found = await _load_period(deployment, tenant, days)
     if as_json:
-        typer.echo(json.dumps(_period_to_json(found, grouping), ensure_ascii=False))
+        show_json(_period_to_json(found, grouping))
     else:
         _show_usage(found, grouping, data)
     return ExitCode.DONE

@@ -1,6 +1,5 @@
 """Command `mnemon calibrate`: find similarity thresholds for an embedding model."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,7 +7,7 @@ import typer
 
 from mnemon.cli.options.target import DataOption, load_deployment, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 
 if TYPE_CHECKING:
     from mnemon_contracts.settings.groups import Embedding
@@ -71,7 +70,7 @@ async def calibrate(
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
         refuse(ExitCode.UNAVAILABLE, str(error))
     if as_json:
-        typer.echo(json.dumps(measured, ensure_ascii=False))
+        show_json(measured)
     else:
         _show_thresholds(measured)
     return ExitCode.DONE

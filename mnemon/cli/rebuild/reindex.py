@@ -1,6 +1,5 @@
 """Command `mnemon reindex`: remove all vectors, so that `index` makes them again from the log."""
 
-import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 
 from mnemon.cli.options.target import complete_command, load_deployment, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
 
 
@@ -51,7 +50,7 @@ async def reindex(
         events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:
-        typer.echo(json.dumps({"to_index": events}))
+        show_json({"to_index": events})
     else:
         typer.echo(
             f"The vectors are removed. {format_count(events, 'event')} of the log will be indexed when"

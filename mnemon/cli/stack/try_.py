@@ -1,6 +1,5 @@
 """Command `mnemon try`: save, read, search and forget a fact as a trial."""
 
-import json
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -12,7 +11,7 @@ from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.options.target import open_broker
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ async def try_(
             typer.echo(f"mnemon: {failed}", err=True)
             return ExitCode.NEGATIVE_RESULT
     if as_json:
-        typer.echo(json.dumps([step._asdict() for step in steps], ensure_ascii=False))
+        show_json([step._asdict() for step in steps])
     else:
         show_table(("step", "result"), [(step.name, step.result) for step in steps], texts=("result",))
     return ExitCode.DONE if all(step.is_well for step in steps) else ExitCode.NEGATIVE_RESULT
