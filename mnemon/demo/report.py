@@ -1,14 +1,17 @@
 """Report of the demo: the outcome of every event, and the replies that a bot gets afterwards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mnemon_contracts.base import Event, JsonObject
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
 from mnemon_contracts.verbs.ask import ContextReplyV1, RenderedMessage, StoredMessage
 from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
+
+if TYPE_CHECKING:
+    from mnemon_infra.broker.dead_letters.listing import Letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +33,6 @@ class DuplicateMessage:
 
     id: str
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An event that could not be applied, with the reason."""
-
-    subject: str
-    reason: str
-    error: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +211,7 @@ class DemoReport:
     cleared: list[RemovedMessages] = field(default_factory=list)
     profile_changes: int = 0
     duplicates: list[DuplicateMessage] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
+    dead_letters: "list[Letter]" = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     facts: DemoFacts | None = None
     derived: DerivedMemory | None = None
@@ -252,7 +245,15 @@ class DemoReport:
             "ends": self.outcomes,
             "balanced": self.is_balanced,
             "messages_by_user": self.kept,
-            "dead_letters": [asdict(letter) for letter in self.dead_letters],
+            "dead_letters": [
+                {
+                    "subject": letter.subject,
+                    "reason": letter.reason,
+                    "error": letter.error,
+                    "body": letter.body.decode(errors="replace"),
+                }
+                for letter in self.dead_letters
+            ],
             "facts": self.facts.to_json() if self.facts else None,
             "learned": self.derived.to_json() if self.derived else None,
             "seconds": {part: round(seconds, 3) for part, seconds in self.seconds.items()},

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,16 +12,17 @@ from nats.js import JetStreamContext
 
 from mnemon.demo.derived_memory import MODEL_CONSUMERS, derive_memory
 from mnemon.demo.facts import collect_facts
-from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, DuplicateMessage, RemovedMessages
+from mnemon.demo.report import BotReplies, DemoReport, DuplicateMessage, RemovedMessages
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
 from mnemon.demo.view import DemoScreen
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
-from mnemon_contracts.streams import DEAD, LOG
+from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_chat_subject
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import run_stack
@@ -94,6 +95,7 @@ async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
                 report.facts = await collect_facts(memory, connection.jetstream())
             with _measure_seconds(report, "questions"):
                 await demo.collect_replies()
+                report.dead_letters = [each async for each in read_letters(connection, LetterFilter())]
             with _measure_seconds(report, "learning"):
                 report.derived = await derive_memory(connection, TENANT, stack.deployment, model)
     return report
@@ -132,11 +134,10 @@ class _Demo:
         await self._wait_for_position(AppliedPosition("index"), self._report.log_events, "indexed")
 
     async def collect_replies(self) -> None:
-        """Ask for the memory as a bot does, and collect the dead letters."""
+        """Ask for the memory as a bot does."""
         end = await read_log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
-        self._report.dead_letters = await self._load_dead_letters()
         self._report.replies = BotReplies(
             context=(await self._memory.context(ANNA, min_seq=end)).messages,
             history=(await self._memory.history(IVAN, limit=8, min_seq=end)).messages,
@@ -196,20 +197,6 @@ class _Demo:
         self._last_seq = (await self._publish_run([line])).last_seq
         after = await self._memory.status(line.user, min_seq=self._last_seq)
         return RemovedMessages(before.messages - after.messages, shown.messages)
-
-    async def _load_dead_letters(self) -> list[DeadLetter]:
-        stored = (await self._jetstream.stream_info(DEAD)).state.messages
-        letters = [await self._jetstream.get_msg(DEAD, seq=seq, direct=True) for seq in range(1, stored + 1)]
-        return [_parse_dead_letter(letter.headers or {}, letter.data or b"") for letter in letters]
-
-
-def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
-    return DeadLetter(
-        subject=headers["Mnemon-Subject"],
-        reason=headers["Mnemon-Reason"],
-        error=headers["Mnemon-Error"],
-        body=body.decode(errors="replace"),
-    )
 
 
 def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -17,7 +17,6 @@ from rich.text import Text
 from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
 from mnemon.demo.report import (
     BotReplies,
-    DeadLetter,
     DemoFacts,
     DemoReport,
     DemoSearch,
@@ -39,6 +38,9 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
 )
 from mnemon_contracts.verbs.ask import RenderedMessage
+
+if TYPE_CHECKING:
+    from mnemon_infra.broker.dead_letters.listing import Letter
 
 WIDTH: Final = 100
 """Maximum width in columns: longer lines are hard to read."""
@@ -212,7 +214,7 @@ def _render_cleared(removed: RemovedMessages, remembered: BotReplies) -> Rendera
     )
 
 
-def _render_letters(letters: Sequence[DeadLetter]) -> RenderableType:
+def _render_letters(letters: "Sequence[Letter]") -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
@@ -220,7 +222,7 @@ def _render_letters(letters: Sequence[DeadLetter]) -> RenderableType:
         if number:
             rows.add_row()
         rows.add_row("subject", Text(letter.subject))
-        rows.add_row("body", Text(letter.body, style="dim"))
+        rows.add_row("body", Text(letter.body.decode(errors="replace"), style="dim"))
         rows.add_row(letter.reason, Text(letter.error, style="red"))
     return indent(rows)
 

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from mnemon.demo.report import (
     BotReplies,
-    DeadLetter,
     DemoFacts,
     DemoReport,
     DemoSearch,
@@ -29,6 +28,21 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.verbs.ask import ContextReplyV1, RenderedMessage, StoredMessage
 from mnemon_contracts.verbs.tools import SearchHit, StoredFact
+from mnemon_infra.broker.dead_letters.listing import Letter
+
+LETTER = Letter(
+    id=1,
+    at=datetime(2026, 3, 2, tzinfo=UTC),
+    consumer="persist",
+    reason="invalid_body",
+    error="role: wrong",
+    subject="chat.demo.anna.-.message.v1",
+    stream="LOG",
+    sequence=7,
+    left_out=None,
+    headers={},
+    body=b"{[/]",
+)
 
 
 def stored(content: str) -> StoredMessage:
@@ -80,7 +94,7 @@ def report_of(*, kept: int) -> DemoReport:
         cleared=[RemovedMessages(2, [])],
         profile_changes=1,
         duplicates=[DuplicateMessage("anna-1", "[bold]twice[/]")],
-        dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
+        dead_letters=[LETTER],
         seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
         facts=facts(),
         replies=BotReplies(
