@@ -10,7 +10,6 @@ from nats.aio.client import Client
 from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_producers.client import MemoryClient
 
 
 class ServerConnections:
@@ -68,12 +67,3 @@ class ServerConnections:
                     raise
                 self._database = database
         return self._database
-
-    async def get_memory(self, tenant: str) -> MemoryClient:
-        """Return a client with which the pages read and change memory, as a bot of the tenant does.
-
-        Raises:
-            BrokerUnreachable: the broker does not answer.
-            mnemon_contracts.subjects.InvalidId: the id of the tenant is invalid.
-        """
-        return MemoryClient(await self.get_broker(), tenant=tenant)

@@ -49,12 +49,12 @@ class PageUser:
         return f"/user/{page}?{urlencode({'tenant': self.tenant, 'user': self.user} | more)}"
 
     async def connect_memory(self, visit: Visit) -> MemoryClient:
-        """Return a client of the user's tenant.
+        """Return a client with which the pages read and change memory, as a bot of the user's tenant does.
 
         Raises:
             BrokerUnreachable: the broker does not answer.
         """
-        return await visit.connections.get_memory(self.tenant)
+        return MemoryClient(await visit.connections.get_broker(), tenant=self.tenant)
 
 
 def build_frame_values(page_user: PageUser, tab: str) -> dict[str, Any]:
