@@ -1,9 +1,11 @@
 """Servers for a command: configured or running ones, else a stack that stops when the command ends."""
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
@@ -12,6 +14,12 @@ from mnemon.cli.terminal.exit_code import ExitCode, refuse
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
+
+_OUTPUT_FILE: Final = "chat.log"
+"""Name of the file, in the folder of the stack, with the output of the last stack that a command started."""
+
+_POLL_SECONDS: Final = 0.1
+_SHOWN_CHARACTERS: Final = 500
 
 StartedDataOption = Annotated[
     Path | None,
@@ -37,7 +45,6 @@ async def open_servers(
     If `data` is None, take the servers that the environment names, or the folder `DEFAULT_DATA` if
     MNEMON_NATS_URL is not set.
     """
-    from mnemon.chat.temporary_stack import OUTPUT_FILE, StackNotStarted, open_output_file, run_stack
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -50,22 +57,54 @@ async def open_servers(
         yield require_deployment(folder, "broker")
         return
     show_note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
+    async with AsyncExitStack() as ends:
+        with show_spinner("nats-server, PostgreSQL and the consumers"):
+            await ends.enter_async_context(_run_stack(folder))
+        yield require_deployment(folder, "broker")
+
+
+@asynccontextmanager
+async def _run_stack(folder: Path) -> AsyncIterator[None]:
+    """Run `mnemon up` on a folder, in a separate process, until the end of the block.
+
+    End the command if the folder cannot be used, or if the stack does not start.
+    """
+    from mnemon_infra.process.data_folder import Endpoints
+
+    with _open_output(folder) as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "mnemon", "up", "--no-admin", "--data", str(folder)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # A Ctrl-C in the terminal reaches only this process, which ends the new process.
+            start_new_session=True,
+        )
     try:
-        log = open_output_file(folder)
+        while Endpoints.read(folder) is None:
+            if process.returncode is not None:
+                output = folder / _OUTPUT_FILE
+                said = output.read_text(errors="replace")[-_SHOWN_CHARACTERS:].strip()
+                refuse(
+                    ExitCode.UNAVAILABLE,
+                    f"the stack in {folder} did not start: {said}",
+                    f"Find the cause in {output}",
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+
+
+def _open_output(folder: Path) -> BinaryIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / _OUTPUT_FILE).open("wb")
     except OSError as error:
         refuse(
             ExitCode.USAGE_ERROR,
             f"{folder} cannot be used: {error.strerror}",
             "Choose another folder: --data DIR",
-        )
-    try:
-        async with AsyncExitStack() as ends:
-            with show_spinner("nats-server, PostgreSQL and the consumers"):
-                await ends.enter_async_context(run_stack(folder, log))
-            yield require_deployment(folder, "broker")
-    except StackNotStarted as error:
-        refuse(
-            ExitCode.UNAVAILABLE,
-            f"the stack in {folder} did not start: {error}",
-            f"Find the cause in {folder / OUTPUT_FILE}",
         )
