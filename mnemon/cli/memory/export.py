@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from mnemon.operations.exports.mirror import Mirror, MirrorCounts
     from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
     from mnemon.operations.exports.run import ExportCounts, ExportFormat
-    from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
-    from mnemon_infra.database.engine import Database
 
 app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
 
@@ -177,7 +175,7 @@ async def _write_export(
 
                 await write_memories(
                     database,
-                    _list_owners(database, filters),
+                    filters,
                     form,
                     put_line,
                     written,
@@ -205,19 +203,6 @@ def _require_memory(written: "ExportCounts", filters: tuple[str | None, str | No
         f"{without}; nothing was exported",
         "Check the spelling: ids are the ones that bots use",
     )
-
-
-async def _list_owners(
-    database: "Database", filters: tuple[str | None, str | None]
-) -> "AsyncIterator[Owner]":
-    from mnemon.operations.exports.run import stream_owners
-
-    tenant, user = filters
-    if tenant is not None and user is not None:
-        yield tenant, user
-        return
-    async for owner in stream_owners(database, tenant):
-        yield owner
 
 
 @contextmanager

@@ -6,7 +6,7 @@ of the file.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -114,7 +114,7 @@ class Mirror:
             return
         await self._wait_for_rows(end)
         kept = set()
-        async with aclosing(_list_owners(self._database, self._scope)) as owners:
+        async with aclosing(stream_owners(self._database, self._scope.tenant, self._scope.user)) as owners:
             async for owner in owners:
                 await self._mirror_user(owner, end)
                 kept.add(self._folder.get_path(owner))
@@ -204,11 +204,3 @@ def _find_changed_owners(subjects: Iterable[str]) -> Iterable[Owner]:
             continue  # the event of a dead letter has no row
         if address.name in SHOWN_EVENTS:
             yield address.owner
-
-
-async def _list_owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
-    if scope.tenant is not None and scope.user is not None:
-        yield scope.tenant, scope.user
-        return
-    async for owner in stream_owners(database, scope.tenant):
-        yield owner

@@ -1,6 +1,6 @@
 """Export of many users' memory as of one log position, with its progress."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -58,8 +58,16 @@ async def wait_until_projected(connection: Client) -> int:
     return end
 
 
-async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield the users with stored memory, sorted by tenant and user; `tenant` None stands for all tenants."""
+async def stream_owners(
+    database: Database, tenant: str | None, user: str | None = None
+) -> AsyncGenerator[Owner, None]:
+    """Yield the users with stored memory, sorted by tenant and user, or the one user that is named.
+
+    `tenant` None stands for all tenants, `user` None for all users.
+    """
+    if tenant is not None and user is not None:
+        yield tenant, user
+        return
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -69,28 +77,25 @@ async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator
 
 async def write_memories(
     database: Database,
-    owners: AsyncIterator[Owner],
+    scope: tuple[str | None, str | None],
     generate: ExportFormat,
     write_line: Callable[[str], None],
     counts: ExportCounts,
     progress: Callable[[ExportCounts], None],
-) -> ExportCounts:
+) -> None:
     """Write the memory of users, one after another.
 
     A user who is erased before their memory is read has no lines.
 
     Args:
         database: the database with the rows.
-        owners: the users.
+        scope: tenant and user, as for `stream_owners`.
         generate: yields the lines of one user.
         write_line: writes a line.
         counts: has the log position to export; updated in place.
         progress: called with `counts` after each user, and after every 1,000 lines.
-
-    Returns:
-        The object `counts`.
     """
-    async for owner in owners:
+    async for owner in stream_owners(database, *scope):
         before = counts.lines
         async with (
             open_memory(database, owner, counts.position) as memory,
@@ -103,4 +108,3 @@ async def write_memories(
                     progress(counts)
         counts.users += counts.lines > before
         progress(counts)
-    return counts

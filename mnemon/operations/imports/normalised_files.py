@@ -1,6 +1,6 @@
 """Rewrite of imported Markdown files in the form of an export, with the old content as a backup."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from shutil import copy2, copymode
 from typing import Final
@@ -53,7 +53,7 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
 
                 await write_memories(
                     database,
-                    _yield_owner(owner),
+                    owner,
                     generate_lines,
                     write_line,
                     ExportCounts(position),
@@ -67,7 +67,3 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
         finally:
             part.unlink(missing_ok=True)
             old.unlink(missing_ok=True)
-
-
-async def _yield_owner(owner: Owner) -> AsyncIterator[Owner]:
-    yield owner

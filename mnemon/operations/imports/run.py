@@ -76,16 +76,13 @@ ImportProgress = Callable[[ImportReport], None]
 
 async def count_records(
     records: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
-) -> ImportReport:
+) -> None:
     """Count the records without importing them.
 
     The counts of an import may differ: it compares the events with the log, and judges proposals by the
     policy of the tenant instead of the default policy.
 
     `tenant` is the tenant of events that name none. `progress` is called after every `BATCH` records.
-
-    Returns:
-        The report.
     """
     number = 0
     async for each in records:
@@ -111,7 +108,6 @@ async def count_records(
                 report.count_doubt(each)
             case Reassignment():
                 pass  # an import would erase the chat if it has other speakers in the log
-    return report
 
 
 def judge_proposal(incoming: IncomingEvent, policy: Policy) -> RefusedRecord | None:
@@ -152,8 +148,8 @@ class RecordImporter:
         self._batch: list[_StagedEvent] = []
         self._bytes = 0
 
-    async def import_records(self, records: AsyncIterator[ImportRecord]) -> ImportReport:
-        """Import all records; return the report.
+    async def import_records(self, records: AsyncIterator[ImportRecord]) -> None:
+        """Import all records.
 
         Raises:
             nats.errors.Error: the server does not answer or refuses a batch; the import can be repeated.
@@ -163,7 +159,6 @@ class RecordImporter:
         async for each in records:
             await self._take_record(each)
         await self._flush_batch()
-        return self._report
 
     async def _take_record(self, record: ImportRecord) -> None:
         match record:

@@ -81,13 +81,10 @@ class _ModelSide(NamedTuple):
 
 async def preview_verdicts(
     place: Site, live: VectorIndex, rebuilt: VectorIndex, preview: ReembedPreview
-) -> ReembedPreview:
+) -> None:
     """Compare the live facts of every user with each other, by the vectors of both models.
 
     The preview is updated in place.
-
-    Returns:
-        The preview.
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None
@@ -98,7 +95,6 @@ async def preview_verdicts(
             dedupe = settings[owner[0]]
             await _compare_facts(place, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), preview)
         after = owners[-1]
-    return preview
 
 
 async def _compare_facts(

@@ -417,7 +417,7 @@ class TenantMove:
         log.info("tenant moved", tenant=self._tenant, pause_seconds=round(pause, 3))
 
     async def _compare_logs(self, copy: TenantCopy, after: int, up_to: int) -> None:
-        _, differences = await compare_logs(copy, self._source, after, up_to)
+        differences = await compare_logs(copy, self._source, after, up_to)
         self._progress("verification of events", up_to, up_to)
         if differences:
             raise MoveDiffers(

@@ -9,8 +9,8 @@ from mnemon_infra.database.audit.tenant_rows import delete_call_rows
 from mnemon_infra.delivery import parse_moved
 
 
-async def remove_stale_calls(copy: TenantCopy, source: TenantSite, target: TenantSite) -> int:
-    """Remove copies of model calls that the source no longer has; return their number.
+async def remove_stale_calls(copy: TenantCopy, source: TenantSite, target: TenantSite) -> None:
+    """Remove copies of model calls that the source no longer has.
 
     An abandoned move leaves copies behind. Without this step, a later move would find different rows.
 
@@ -31,4 +31,3 @@ async def remove_stale_calls(copy: TenantCopy, source: TenantSite, target: Tenan
     await delete_call_rows(target.database, target.tenant, stale)
     for position in stale:
         await remove_message(target.connection, LOG, position)
-    return len(stale)

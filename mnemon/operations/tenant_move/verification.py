@@ -43,18 +43,15 @@ class RowComparison:
     users: dict[str, str] = field(default_factory=dict)
 
 
-async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> tuple[int, list[str]]:
-    """Compare the events of the source's log after `after` and up to `up_to` with their copies.
+async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: int) -> list[str]:
+    """Compare the events of a log after `after` and up to `up_to` with their copies; return the differences.
 
     A missing copy is not a difference if the user has an erasure in the source's log, or the event is gone.
-
-    Returns:
-        The number of compared events, and descriptions of differences.
 
     Raises:
         nats.errors.Error: a server does not answer.
     """
-    compared, differences = 0, list[str]()
+    differences: list[str] = []
     erased = await _list_erased_users(source)
     first = copy.positions.find_last(after)
     async with (
@@ -69,7 +66,6 @@ async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: 
             while new is not None and present is not None and present[1].sequence < new:
                 present = await anext(copies, None)  # erased in the source since
             if present is not None and present[1].sequence == new:
-                compared += 1
                 if not _is_same_event(present, event, copy):
                     differences.append(
                         f"the event at position {event.position:,} differs from its copy at {new:,}"
@@ -77,7 +73,7 @@ async def compare_logs(copy: TenantCopy, source: TenantSite, after: int, up_to: 
                 present = await anext(copies, None)
             elif not _is_erased(event, erased) and await _has_event(source, event.position):
                 differences.append(f"the event at position {event.position:,} has no copy")
-    return compared, differences
+    return differences
 
 
 async def compare_tenant_rows(

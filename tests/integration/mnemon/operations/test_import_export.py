@@ -21,7 +21,6 @@ from mnemon.operations.exports import jsonl, markdown
 from mnemon.operations.exports.run import (
     ExportCounts,
     ExportFormat,
-    stream_owners,
     wait_until_projected,
     write_memories,
 )
@@ -74,8 +73,10 @@ async def bring(
     connection: Client, lines: list[str], up_to: int | None = None, **options: Any
 ) -> ImportReport:
     file = io.BytesIO("\n".join(lines).encode())
-    importing = RecordImporter(connection, None, ImportReport(), lambda _: None)
-    return await importing.import_records(each(JsonLinesReader(**options).read(file), up_to))
+    report = ImportReport()
+    importing = RecordImporter(connection, None, report, lambda _: None)
+    await importing.import_records(each(JsonLinesReader(**options).read(file), up_to))
+    return report
 
 
 async def exported(
@@ -84,9 +85,7 @@ async def exported(
     lines: list[str] = []
     written = ExportCounts(await wait_until_projected(connection))
     async with Database(deployment) as database:
-        await write_memories(
-            database, stream_owners(database, None), form, lines.append, written, lambda _: None
-        )
+        await write_memories(database, (None, None), form, lines.append, written, lambda _: None)
     assert written.lines == len(lines)
     return lines
 

@@ -315,9 +315,8 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
             await generation.replay_to_end(place, told)
             assert generation.vectors
             async with open_index(vectors_deployment, former_model) as live:
-                shown = await preview_verdicts(
-                    place, live, generation.vectors.index, ReembedPreview("", "", 0)
-                )
+                shown = ReembedPreview("", "", 0)
+                await preview_verdicts(place, live, generation.vectors.index, shown)
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         assert (await read_settings(place.connection)).embedding == other

@@ -22,7 +22,9 @@ async def report_on(*found: ImportRecord) -> ImportReport:
         for each in found:
             yield each
 
-    return await count_records(source(), "acme", ImportReport(), lambda _: None)
+    report = ImportReport()
+    await count_records(source(), "acme", report, lambda _: None)
+    return report
 
 
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
