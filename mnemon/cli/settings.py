@@ -1,7 +1,8 @@
 """Command `mnemon settings`: show and change settings, with presets, history and rollback."""
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 from mnemon.json_text import parse_json_or_text
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
 
     from mnemon_contracts.settings.document import Document
-    from mnemon_infra.config import Deployment
     from mnemon_infra.settings.history import Revision, SettingChange
 
 app = typer.Typer(
@@ -60,7 +60,8 @@ Names = Annotated[
 
 
 @app.command("get")
-def get(
+@perform_async
+async def get(
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -72,150 +73,17 @@ def get(
     tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Show the settings in force, each with its default and source; with --json, the values only.
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
-    _perform_connected(
-        lambda connection: _show_settings(connection, names or [], tenant, data, as_json), data
-    )
-
-
-@app.command("set")
-def set_(
-    assignments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME=VALUE",
-            help="Settings with their new values, such as recent_messages=20.",
-            autocompletion=_complete_assignments,
-        ),
-    ],
-    tenant: SettingsTenantOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Change settings; running processes apply them at once, except the embedding model.
-
-    After a change of the embedding model, the command prints the further steps.
-
-    A value is JSON, otherwise text; `null` clears a setting that has no value by default. `unset` restores
-    the default. A list is set as a whole:
-
-    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "output": 0.6}]'`
-
-    Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
-    """
-    values = dict(parse_assignment(each, data) for each in assignments)
-    _perform_connected(lambda connection: _set_values(connection, values, tenant, as_json), data)
-
-
-@app.command("preset")
-def preset(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Preset to apply. Default: list all presets.",
-            autocompletion=_complete_presets,
-        ),
-    ] = None,
-    tenant: SettingsTenantOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Apply a preset: settings that belong together, such as the limits and thresholds of a personal bot.
-
-    Other settings stay as they are. `rollback` undoes the change.
-
-    Example: `mnemon settings preset 004 --tenant acme`
-    """
-    if name is None:
-        _show_presets(as_json)
-    else:
-        _perform_connected(lambda connection: _set_preset(connection, name, tenant, as_json), data)
-
-
-@app.command("unset")
-def unset(
-    names: Names, tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
-    """Restore the defaults of settings.
-
-    With --tenant, the general value applies again; without --tenant, the built-in value.
-
-    Example: `mnemon settings unset limits.per_user --tenant acme`
-    """
-    _perform_connected(lambda connection: _unset_names(connection, names, tenant, as_json), data)
-
-
-@app.command("history")
-def history(
-    tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
-) -> None:
-    """List the last 64 revisions of the general settings or of a tenant's settings, oldest first.
-
-    Each revision is shown with its changes, its time and the program that made it.
-
-    Example: `mnemon settings history --data ./memory`
-    """
-    _perform_connected(lambda connection: _show_history(connection, tenant, as_json), data)
-
-
-@app.command("rollback")
-def rollback(
-    revision: Annotated[
-        int, typer.Argument(min=1, help="Number of the revision, as `mnemon settings history` shows it.")
-    ],
-    tenant: SettingsTenantOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Restore the settings of a former revision, as a new revision.
-
-    Exits with code 1 if there is no such revision.
-
-    Example: `mnemon settings rollback 7 --data ./memory`
-    """
-    _perform_connected(lambda connection: _roll_back(connection, revision, tenant, as_json), data)
-
-
-SettingsCommand = Callable[["Client"], Coroutine[Any, Any, None]]
-
-
-def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
-    deployment = require_deployment(data, "broker")
-    perform_command(_run_connected(command, deployment, data))
-
-
-async def _run_connected(command: SettingsCommand, deployment: "Deployment", data: Path | None) -> ExitCode:
-    from mnemon_contracts.base import InvalidBody
-    from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.settings.history import NoSuchRevision
-    from mnemon_infra.settings.store import SettingsContended
-
-    try:
-        async with open_broker(deployment, "mnemon-settings") as connection:
-            await command(connection)
-    except InvalidBody as error:
-        listing = complete_command("mnemon settings get", data)
-        refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
-    except InvalidId as error:
-        refuse(ExitCode.USAGE_ERROR, str(error))
-    except (NoSuchRevision, SettingsContended) as error:
-        refuse(ExitCode.NEGATIVE_RESULT, str(error))
-    return ExitCode.DONE
-
-
-async def _show_settings(
-    connection: "Client", names: list[str], tenant: str | None, data: Path | None, as_json: bool
-) -> None:
     from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
     from mnemon_infra.settings.effective import read_effective_settings
 
-    wanted = [setting for name in names for setting in find_settings(name)] or list(DEFAULTS)
-    found = await read_effective_settings(connection, tenant)
+    async with _open_settings(data) as connection:
+        wanted = [setting for name in names or [] for setting in find_settings(name)] or list(DEFAULTS)
+        found = await read_effective_settings(connection, tenant)
     if found.problem:
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
@@ -230,7 +98,7 @@ async def _show_settings(
         for name in wanted:
             document = set_value(document, name, found.values[name])
         show_json(document)
-        return
+        return ExitCode.DONE
     show_table(
         ("setting", "value", "default", "from"),
         [
@@ -239,6 +107,166 @@ async def _show_settings(
         ],
         texts=("value", "default"),
     )
+    return ExitCode.DONE
+
+
+@app.command("set")
+@perform_async
+async def set_(
+    assignments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE",
+            help="Settings with their new values, such as recent_messages=20.",
+            autocompletion=_complete_assignments,
+        ),
+    ],
+    tenant: SettingsTenantOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Change settings; running processes apply them at once, except the embedding model.
+
+    After a change of the embedding model, the command prints the further steps.
+
+    A value is JSON, otherwise text; `null` clears a setting that has no value by default. `unset` restores
+    the default. A list is set as a whole:
+
+    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "output": 0.6}]'`
+
+    Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
+    """
+    values = dict(parse_assignment(each, data) for each in assignments)
+    async with _open_settings(data) as connection:
+        await _set_values(connection, values, tenant, as_json)
+    return ExitCode.DONE
+
+
+@app.command("preset")
+@perform_async
+async def preset(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Preset to apply. Default: list all presets.",
+            autocompletion=_complete_presets,
+        ),
+    ] = None,
+    tenant: SettingsTenantOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Apply a preset: settings that belong together, such as the limits and thresholds of a personal bot.
+
+    Other settings stay as they are. `rollback` undoes the change.
+
+    Example: `mnemon settings preset 004 --tenant acme`
+    """
+    from mnemon_contracts.settings.presets import find_preset
+
+    if name is None:
+        _show_presets(as_json)
+        return ExitCode.DONE
+    async with _open_settings(data) as connection:
+        await _set_values(connection, find_preset(name).values, tenant, as_json)
+    return ExitCode.DONE
+
+
+@app.command("unset")
+@perform_async
+async def unset(
+    names: Names, tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> ExitCode:
+    """Restore the defaults of settings.
+
+    With --tenant, the general value applies again; without --tenant, the built-in value.
+
+    Example: `mnemon settings unset limits.per_user --tenant acme`
+    """
+    from mnemon_contracts.settings.document import unset_value
+    from mnemon_infra.settings.store import change_settings
+
+    def edit(document: "Document") -> "Document":
+        for name in names:
+            document = unset_value(document, name)
+        return document
+
+    async with _open_settings(data) as connection:
+        await _change_settings(connection, partial(change_settings, connection, edit, tenant), as_json)
+    return ExitCode.DONE
+
+
+@app.command("history")
+@perform_async
+async def history(
+    tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> ExitCode:
+    """List the last 64 revisions of the general settings or of a tenant's settings, oldest first.
+
+    Each revision is shown with its changes, its time and the program that made it.
+
+    Example: `mnemon settings history --data ./memory`
+    """
+    from mnemon_infra.settings.history import read_history
+
+    async with _open_settings(data) as connection:
+        revisions = await read_history(connection, tenant)
+    if as_json:
+        show_json([_revision_to_json(revision) for revision in revisions])
+    else:
+        show_table(
+            ("revision", "at (UTC)", "by", "changes"),
+            [
+                (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _describe_revision(each))
+                for each in revisions
+            ],
+            texts=("by", "changes"),
+        )
+    return ExitCode.DONE
+
+
+@app.command("rollback")
+@perform_async
+async def rollback(
+    revision: Annotated[
+        int, typer.Argument(min=1, help="Number of the revision, as `mnemon settings history` shows it.")
+    ],
+    tenant: SettingsTenantOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Restore the settings of a former revision, as a new revision.
+
+    Exits with code 1 if there is no such revision.
+
+    Example: `mnemon settings rollback 7 --data ./memory`
+    """
+    from mnemon_infra.settings.history import roll_back_settings
+
+    async with _open_settings(data) as connection:
+        await _change_settings(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
+    return ExitCode.DONE
+
+
+@asynccontextmanager
+async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
+    """Connect to the NATS servers; end the command if a setting or a tenant in the block is invalid."""
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_infra.settings.history import NoSuchRevision
+    from mnemon_infra.settings.store import SettingsContended
+
+    try:
+        async with open_broker(require_deployment(data, "broker"), "mnemon-settings") as connection:
+            yield connection
+    except InvalidBody as error:
+        listing = complete_command("mnemon settings get", data)
+        refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
+    except InvalidId as error:
+        refuse(ExitCode.USAGE_ERROR, str(error))
+    except (NoSuchRevision, SettingsContended) as error:
+        refuse(ExitCode.NEGATIVE_RESULT, str(error))
 
 
 async def _set_values(
@@ -274,47 +302,6 @@ def _show_presets(as_json: bool) -> None:
         ],
         texts=("description",),
     )
-
-
-async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.presets import find_preset
-
-    await _set_values(connection, find_preset(name).values, tenant, as_json)
-
-
-async def _unset_names(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.document import unset_value
-    from mnemon_infra.settings.store import change_settings
-
-    def edit(document: "Document") -> "Document":
-        for name in names:
-            document = unset_value(document, name)
-        return document
-
-    await _change_settings(connection, partial(change_settings, connection, edit, tenant), as_json)
-
-
-async def _show_history(connection: "Client", tenant: str | None, as_json: bool) -> None:
-    from mnemon_infra.settings.history import read_history
-
-    revisions = await read_history(connection, tenant)
-    if as_json:
-        show_json([_revision_to_json(revision) for revision in revisions])
-    else:
-        show_table(
-            ("revision", "at (UTC)", "by", "changes"),
-            [
-                (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _describe_revision(each))
-                for each in revisions
-            ],
-            texts=("by", "changes"),
-        )
-
-
-async def _roll_back(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
-    from mnemon_infra.settings.history import roll_back_settings
-
-    await _change_settings(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
 
 
 async def _change_settings(
