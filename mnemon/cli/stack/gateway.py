@@ -38,10 +38,8 @@ async def gateway(
     from mnemon.gateway.application import create_application
     from mnemon.http.server import format_address, serve_http
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
-    from mnemon_infra.telemetry.logging import configure_logging
 
     deployment = require_deployment(data, "broker")
-    configure_logging()
     listening = open_socket("the gateway", host, port)
     with StopSignals() as stop:
         async with open_broker(deployment, "mnemon-gateway") as connection:

@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from mnemon.cli.stack.run import (
     set_metrics_port,
     take_next_metrics_port,
 )
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_folder
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.display_text import format_count, spell_command
 
@@ -30,19 +30,11 @@ if TYPE_CHECKING:
     from mnemon_infra.embedded.stack import Stack
 
 
-class Ports(NamedTuple):
-    """Chosen ports of the servers, the admin page and the gateway; None means the default."""
-
-    nats: int | None
-    database: int | None
-    admin: int | None
-    gateway: int | None
-
-
 _PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
 
 
-def up(
+@perform_async
+async def up(
     data: Annotated[
         Path,
         typer.Option("--data", metavar="DIR", help="Folder for all data; created if it does not exist."),
@@ -91,7 +83,7 @@ def up(
     metrics_port: MetricsPort = None,
     admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page.")] = True,
     gateway: Annotated[bool, typer.Option("--gateway/--no-gateway", help="Serve the HTTP gateway.")] = True,
-) -> None:
+) -> ExitCode:
     """Start the whole stack on this machine: servers, consumers, admin page and gateway, until Ctrl-C.
 
     The command starts nats-server and PostgreSQL for this machine only, creates streams and tables, and
@@ -106,19 +98,47 @@ def up(
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
     _prepare_folder(data)
-    from mnemon_consumers.app import CONSUMERS
+    from mnemon.http.saved_port import PortTaken
+    from mnemon_consumers.app import CONSUMERS, FOREGROUND, run_consumers
+    from mnemon_consumers.background_process import BackgroundFailed, run_in_background
+    from mnemon_infra.embedded.process import ServerPortTaken
+    from mnemon_infra.embedded.stack import run_stack
+    from mnemon_infra.telemetry.logging import configure_logging
 
+    begun = time.monotonic()
     names = parse_consumers(CONSUMERS if only is None else only.split(","))
-    perform_command(
-        _run_stack(
-            data,
-            set_metrics_port(load_deployment(), metrics_port),
-            names,
-            Ports(nats_port, database_port, admin_port, gateway_port),
-            has_admin=admin,
-            has_gateway=gateway,
+    deployment = set_metrics_port(load_deployment(), metrics_port)
+    front = [name for name in names if name in FOREGROUND]
+    behind = [name for name in names if name not in FOREGROUND]
+    configure_logging()
+    try:
+        with StopSignals() as stop:
+            async with (
+                run_stack(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
+                _drop_unused_embeddings(stack.deployment, names),
+                stack.enter_with_retries(
+                    lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))
+                ),
+                stack.enter_with_retries(lambda: run_consumers(front, stack.deployment)),
+                _serve_page(stack, admin_port) if admin else nullcontext() as page,
+                _serve_gateway(stack, gateway_port) if gateway else nullcontext() as http_gateway,
+            ):
+                with stack.announce_endpoints(page and page.address, http_gateway and http_gateway.address):
+                    _show_addresses(stack, names, time.monotonic() - begun, page, http_gateway)
+                    await stop.wait()
+                typer.echo("stopping")
+    except ServerPortTaken as error:
+        option = "--nats-port" if error.part == "broker" else "--database-port"
+        refuse(ExitCode.USAGE_ERROR, str(error), f"Choose another {option}, or leave it out")
+    except BackgroundFailed as error:
+        refuse(ExitCode.UNAVAILABLE, str(error))
+    except PortTaken as error:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            str(error),
+            "Give the port with --admin-port PORT or --gateway-port PORT",
         )
-    )
+    return ExitCode.DONE
 
 
 def _prepare_folder(data: Path) -> None:
@@ -149,56 +169,6 @@ def _prepare_folder(data: Path) -> None:
             f"{data} cannot be used: {error.strerror}",
             "Choose another folder: --data DIR",
         )
-
-
-async def _run_stack(
-    data: Path,
-    deployment: "Deployment",
-    names: tuple[str, ...],
-    ports: Ports,
-    *,
-    has_admin: bool,
-    has_gateway: bool,
-) -> ExitCode:
-    from mnemon.http.saved_port import PortTaken
-    from mnemon_consumers.app import FOREGROUND, run_consumers
-    from mnemon_consumers.background_process import BackgroundFailed, run_in_background
-    from mnemon_infra.embedded.process import ServerPortTaken
-    from mnemon_infra.embedded.stack import run_stack
-    from mnemon_infra.telemetry.logging import configure_logging
-
-    begun = time.monotonic()
-    front = [name for name in names if name in FOREGROUND]
-    behind = [name for name in names if name not in FOREGROUND]
-    configure_logging()
-    try:
-        with StopSignals() as stop:
-            async with (
-                run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
-                _drop_unused_embeddings(stack.deployment, names),
-                stack.enter_with_retries(
-                    lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))
-                ),
-                stack.enter_with_retries(lambda: run_consumers(front, stack.deployment)),
-                _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
-                _serve_gateway(stack, ports.gateway) if has_gateway else nullcontext() as gateway,
-            ):
-                with stack.announce_endpoints(page and page.address, gateway and gateway.address):
-                    _show_addresses(stack, names, time.monotonic() - begun, page, gateway)
-                    await stop.wait()
-                typer.echo("stopping")
-    except ServerPortTaken as error:
-        option = "--nats-port" if error.part == "broker" else "--database-port"
-        refuse(ExitCode.USAGE_ERROR, str(error), f"Choose another {option}, or leave it out")
-    except BackgroundFailed as error:
-        refuse(ExitCode.UNAVAILABLE, str(error))
-    except PortTaken as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            str(error),
-            "Give the port with --admin-port PORT or --gateway-port PORT",
-        )
-    return ExitCode.DONE
 
 
 @asynccontextmanager
