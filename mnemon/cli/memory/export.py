@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,7 +19,7 @@ from mnemon.cli.options.target import (
     open_deployment,
     require_deployment,
 )
-from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import show_progress
 from mnemon.cli.terminal.signals import StopSignals
 from mnemon.display_text import format_count
@@ -49,14 +49,15 @@ JsonSummary = Annotated[
 
 
 @app.command("jsonl")
-def jsonl(
+@perform_async
+async def jsonl(
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
     all_users: AllUsersOption = False,
     output: OutputOption = STANDARD_OUTPUT,
     data: DataOption = None,
     as_json: JsonSummary = False,
-) -> None:
+) -> ExitCode:
     """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
     sources, summaries, profile fields, tasks and documents.
 
@@ -70,11 +71,13 @@ def jsonl(
     """
     from mnemon.operations.exports.jsonl import format_header, generate_lines
 
-    _export_memory(generate_lines, format_header(), output, (tenant, user, all_users), data, as_json)
+    _check_scope(tenant, user, all_users)
+    return await _write_export(data, generate_lines, format_header(), output, (tenant, user), as_json)
 
 
 @app.command("markdown")
-def markdown(
+@perform_async
+async def markdown(
     tenant: ExportTenantOption = None,
     user: ExportUserOption = None,
     all_users: AllUsersOption = False,
@@ -96,7 +99,7 @@ def markdown(
     ] = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
-) -> None:
+) -> ExitCode:
     """Export facts, profile fields and tasks as Markdown, for readers or for `mnemon import markdown`.
 
     A fact is written with its id, tier, importance as a word, day of expiry and text; `jsonl` has all fields.
@@ -111,26 +114,12 @@ def markdown(
 
     Example: `mnemon export markdown --tenant acme --follow -o ./memory-files --data ./memory`
     """
-    if follow:
-        _check_scope(tenant, user, all_users)
-        follow_memory(output, (tenant, user), data, as_json)
-
     from mnemon.operations.exports.markdown import generate_lines
 
-    _export_memory(generate_lines, None, output, (tenant, user, all_users), data, as_json)
-
-
-def _export_memory(
-    form: "ExportFormat",
-    first: str | None,
-    output: Path,
-    filters: tuple[str | None, str | None, bool],
-    data: Path | None,
-    as_json: bool,
-) -> None:
-    _check_scope(*filters)
-    tenant, user, _ = filters
-    perform_command(_write_export(data, form, first, output, (tenant, user), as_json))
+    _check_scope(tenant, user, all_users)
+    if follow:
+        return await _mirror_memory(data, output, (tenant, user), as_json)
+    return await _write_export(data, generate_lines, None, output, (tenant, user), as_json)
 
 
 def _check_scope(tenant: str | None, user: str | None, all_users: bool) -> None:
@@ -245,20 +234,15 @@ def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
 _AGAIN = "Then run the command again; the export continues where it stopped"
 
 
-def follow_memory(
-    folder: Path, filters: tuple[str | None, str | None], data: Path | None, as_json: bool
-) -> NoReturn:
-    """Keep a folder of Markdown files equal to memory until Ctrl-C, then end the command."""
-    if folder == STANDARD_OUTPUT:
-        refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
-    perform_command(_mirror_memory(require_deployment(data, "broker", "database"), folder, filters, as_json))
-
-
 async def _mirror_memory(
-    deployment: "Deployment", path: Path, filters: tuple[str | None, str | None], as_json: bool
+    data: Path | None, path: Path, filters: tuple[str | None, str | None], as_json: bool
 ) -> ExitCode:
+    """Keep a folder of Markdown files equal to memory until Ctrl-C."""
     from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
 
+    if path == STANDARD_OUTPUT:
+        refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
+    deployment = require_deployment(data, "broker", "database")
     scope = MirrorScope(*filters)
     folder = MirrorFolder(path, scope)
     try:
