@@ -2,7 +2,7 @@
 
     uv run python -m mnemon_bench.quality.fact_recall
 
-`fact_questions.json` has the facts of twelve invented users, about themselves and about other people, with
+`fact_questions.json` has the facts of 26 invented users, about themselves and about other people, with
 questions in other words than the facts. The search runs in this process, without a server.
 """
 

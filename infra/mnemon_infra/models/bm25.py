@@ -30,11 +30,11 @@ RECENT_QUERIES = 64
 USUAL_WORDS = 50.0
 """Number of words of an average text, without stop words."""
 
-VERSION = 5
-"""Version of the term weights.
+VERSION = 6
+"""Version of the term weights, and of the static vectors of `wordllama`.
 
 Increase the version when `K`, `B`, `USUAL_WORDS`, the stop words, the splitting into terms or the concepts
-change.
+change, or when `wordllama` gives texts other vectors.
 """
 
 ENGLISH_STOP_WORDS = """

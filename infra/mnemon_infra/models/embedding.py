@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LETTER = re.compile(r"[^\W\d_]")
-_OTHER_LETTER = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
-"""A letter that is not Latin."""
+_LATIN = re.compile(r"(?=[\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
+_CYRILLIC = re.compile(r"[\u0400-\u052f]")
 
 Dense = NDArray[np.float32]
 """A vector of the embedding model's dimension, of length 1 or all zeros."""
@@ -32,6 +32,11 @@ class Sparse(NamedTuple):
     has_rarity: bool = False
 
 
+def is_mostly_latin(text: str) -> bool:
+    """Return whether at least half of the letters of a text are Latin; a text without letters is."""
+    return 2 * len(_LATIN.findall(text)) >= len(_LETTER.findall(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """Values at which decisions change, for one embedding model; cosine similarities unless stated otherwise.
@@ -41,8 +46,8 @@ class Thresholds:
         duplicate: similarity above which two facts say the same.
         relevant: similarity below which a hit without a word or concept of the query is not relevant.
         update_other: `update` for texts that are not English; None if the model needs no other value.
-        trust_other: share of a similarity that counts in a search with a query that is mostly not in Latin
-            script.
+        trust_other: share of a similarity that counts in a search with a query that is mostly in a script
+            other than Latin and Cyrillic.
         answerable: probability of an answer below which a search leaves out messages; None if the weights of
             answerability were fitted with another model.
     """
@@ -61,10 +66,10 @@ class Thresholds:
     def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts.
 
-        The share is `trust_other` if most letters of the query are not Latin, else 1.
+        The share is `trust_other` if most letters of the query are neither Latin nor Cyrillic, else 1.
         """
-        is_latin = 2 * len(_OTHER_LETTER.findall(query)) <= len(_LETTER.findall(query))
-        return 1.0 if is_latin else self.trust_other
+        known = len(_LATIN.findall(query)) + len(_CYRILLIC.findall(query))
+        return 1.0 if 2 * known >= len(_LETTER.findall(query)) else self.trust_other
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

@@ -1,6 +1,6 @@
-"""Embedder with static vectors from the `wordllama` wheel, one for each token.
+"""Embedder with static vectors from wheels: `wordllama`'s of tokens, and navec's of Russian words.
 
-A text's vector is the sum of its tokens' vectors. The embedder needs no network.
+A text's vector is the sum of their vectors. The embedder needs no network.
 """
 
 import asyncio
@@ -22,6 +22,11 @@ from mnemon_infra.models.embedding import (
     normalise_length,
 )
 from mnemon_infra.models.llama_tokenizer import find_package_folder, load_llama_tokenizer
+from mnemon_infra.models.russian_vectors import (
+    WORD,
+    are_russian_vectors_loaded,
+    load_russian_vectors,
+)
 
 MODEL = "l2_supercat_256"
 
@@ -31,9 +36,8 @@ THRESHOLDS = Thresholds(
 """Thresholds from `mnemon calibrate` on the labelled pairs of `bench`, for pairs that alignment leaves open.
 
 95 % of the English pairs with a similarity of at least 0.66 are alike; no pair that differs reaches 0.72. No
-similarity separates Russian pairs that are alike from others, so similarity decides nothing in Russian. In a
-Russian search, irrelevant facts reach a similarity of 0.6, and relevant ones only 0.48: words and concepts
-decide, and similarity orders only hits with the same words.
+similarity separates Russian pairs that are alike from others, so similarity merges nothing in Russian. In
+scripts other than Latin and Cyrillic, tokens are single letters or bytes, and similarity decides nothing.
 
 The value of `answerable` costs at most 0.02 of recall@10 on each set of conversations of
 `just fit-answerability`.
@@ -41,6 +45,9 @@ The value of `answerable` costs at most 0.02 of recall@10 on each set of convers
 
 LONGEST = 8_000
 """Maximum characters of a text that are read: the mean of more tokens would not represent the text."""
+
+RUSSIAN_IN_PLACE = 1_000
+"""The same for the texts with Cyrillic words, whose words may not be cached."""
 
 AT_ONCE = 256
 """Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
@@ -75,8 +82,12 @@ TOKENIZED = 8_000
 _NOT_LATIN: Final = re.compile(r"[^\x00-\u024f]+")
 """Text in scripts other than Latin.
 
-`wordllama` does not know its words: "Мост" and "мост" have different tokens, whose vectors are not similar.
+Tokens of `wordllama` are parts of its words: "Мост" and "мост" have different tokens, whose vectors are not
+similar.
 """
+
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_LATIN: Final = re.compile(r"[a-z\u00c0-\u024f]", re.IGNORECASE)
 
 EmbeddingResult = TypeVar("EmbeddingResult")
 
@@ -84,8 +95,9 @@ EmbeddingResult = TypeVar("EmbeddingResult")
 class WordLlama:
     """Embedder that sums the vectors of a text's tokens; in a query, rare tokens weigh more.
 
-    Stored texts are not weighted, so that their vectors stay valid when the frequencies of a tenant's words
-    change.
+    Words in Cyrillic get the vectors of `RussianVectors` instead of those of their tokens, and count by their
+    share of the text's letters. Tokens of stored texts are not weighted, so that vectors stay valid when the
+    frequencies of a tenant's words change.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.
@@ -114,7 +126,7 @@ class WordLlama:
         The vector of a text does not depend on the other texts. Only the first 8,000 characters of a text
         count. A text of only white space gives zeros, which are similar to no other vector.
         """
-        return await _run_or_offload(self._embed_texts, texts)
+        return await self._embed_or_offload(texts, None)
 
     async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics:
         """Return the rarity of tokens in a tenant's texts."""
@@ -126,8 +138,8 @@ class WordLlama:
         Without statistics, the general rarity of tokens applies.
         """
         weights = self._usual if statistics is None else statistics.weights
-        (tokens,) = self._tokenize_texts([text])
-        return normalise_length(weights[tokens] @ self._table.take(tokens, axis=0))
+        (vector,) = await self._embed_or_offload([text], weights)
+        return np.asarray(vector, dtype=np.float32)
 
     async def match_tokens(
         self, query: str, texts: Sequence[str], statistics: CorpusStatistics | None = None
@@ -177,14 +189,50 @@ class WordLlama:
         return matches
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
-        """Return the vector of one word, of length 1."""
-        (vector,) = self._embed_texts([word])
+        """Return the vector of the tokens of one word, of length 1."""
+        (vector,) = self._sum_tokens([word], None)
         return np.asarray(vector, dtype=np.float32)
 
-    def _embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _embed_or_offload(
+        self, texts: Sequence[str], weights: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """Return the vectors of texts, computed in another thread if that takes long.
+
+        Args:
+            texts: the texts.
+            weights: a weight for each token of `wordllama`; None if each counts the same.
+        """
+        russian = [row for row, text in enumerate(texts) if not text.isascii() and WORD.search(text)]
+        work = partial(self._embed_texts, weights=weights, russian=russian)
+        is_long = sum(len(texts[row]) for row in russian) > RUSSIAN_IN_PLACE
+        if is_long or (russian and not are_russian_vectors_loaded()):
+            return await asyncio.to_thread(work, texts)
+        return await _run_or_offload(work, texts)
+
+    def _embed_texts(
+        self, texts: Sequence[str], weights: NDArray[np.float32] | None, russian: Sequence[int]
+    ) -> NDArray[np.float32]:
+        """Return the vectors of texts; `russian` has the rows of texts with Cyrillic words."""
+        if not russian:
+            return self._sum_tokens(texts, weights)
+        words = load_russian_vectors(self.dimension)
+        others = list(texts)
+        for row in russian:
+            rest = WORD.sub(" ", texts[row][:LONGEST])
+            # Without letters, the rest has digits and punctuation marks, which say little as tokens.
+            others[row] = rest if _LATIN.search(rest) else ""
+        sums = self._sum_tokens(others, weights)
+        for row in russian:
+            text = texts[row][:LONGEST]
+            share = len(_LATIN.findall(text)) / len(_LETTER.findall(text))
+            sums[row] = share * sums[row] + (1 - share) * normalise_length(words.sum_words(text))
+        return normalise_length(sums)
+
+    def _sum_tokens(self, texts: Sequence[str], weights: NDArray[np.float32] | None) -> NDArray[np.float32]:
         sums = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, tokens in enumerate(self._tokenize_texts(texts)):
-            sums[row] = self._even[: len(tokens)] @ self._table.take(tokens, axis=0)
+            each = self._even[: len(tokens)] if weights is None else weights[tokens]
+            sums[row] = each @ self._table.take(tokens, axis=0)
         return normalise_length(sums)
 
     def _count_tokens(self, texts: Sequence[str]) -> NDArray[np.float64]:

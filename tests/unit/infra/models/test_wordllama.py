@@ -62,6 +62,33 @@ async def test_a_query_without_statistics_is_much_like_a_text(model: WordLlama) 
     assert 0.9 < similarity(await model.embed_query("Where does Anna work?"), text) < 1
 
 
+async def test_russian_paraphrases_are_near(model: WordLlama) -> None:
+    boss, manager, weather = await model.embed(
+        ["Мой начальник уволился", "Руководитель ушёл с работы", "Завтра обещают дождь"]
+    )
+    assert similarity(boss, manager) > 0.4
+    assert abs(similarity(boss, weather)) < model.thresholds.relevant
+
+
+async def test_words_of_both_languages_count_in_a_mixed_text(model: WordLlama) -> None:
+    mixed, english, russian = await model.embed(["Купил себе MacBook Pro", "MacBook Pro", "Купил себе"])
+    assert similarity(mixed, english) > 0.5
+    assert similarity(mixed, russian) > 0.5
+    assert abs(similarity(english, russian)) < 0.2
+
+
+async def test_marks_and_digits_beside_russian_words_are_no_tokens(model: WordLlama) -> None:
+    plain, marked = await model.embed(["Живу в Казани", "Живу в Казани!!! :-)"])
+    assert np.array_equal(plain, marked)
+
+
+async def test_facts_that_differ_in_a_name_or_a_number_have_other_vectors(model: WordLlama) -> None:
+    texts = ["Зюзя ест корм", "Пуся ест корм", "У меня 3 кота", "У меня 5 котов"]
+    zyuzya, pusya, three, five = await model.embed(texts)
+    assert similarity(zyuzya, pusya) < 0.9
+    assert similarity(three, five) < 0.9
+
+
 async def test_letter_case_of_russian_words_does_not_count_in_a_match(model: WordLlama) -> None:
     lower, upper = await model.match_tokens("сантехник", ["сантехник пришёл", "Сантехник пришёл"])
     assert lower == upper == pytest.approx(1.0)

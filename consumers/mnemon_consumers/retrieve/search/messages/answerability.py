@@ -22,7 +22,7 @@ from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, l
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.models import bm25
-from mnemon_infra.models.embedding import Thresholds
+from mnemon_infra.models.embedding import Thresholds, is_mostly_latin
 from mnemon_infra.models.months import ENGLISH, RUSSIAN
 
 WEIGHTS_FILE: Final = "answerability.toml"
@@ -177,7 +177,7 @@ def judge_messages(
     if features is None:
         return None
     texts = intent.text, scored[0].message.content[:SCRIPT_READ]
-    if min(map(thresholds.choose_trust, texts)) < 1:
+    if not all(map(is_mostly_latin, texts)):
         return None
     return Judgement(
         compute_answerability(features, load_answerability_weights()),
