@@ -74,7 +74,7 @@ class _FactSearch:
         fused = fuse_rankings(*hits, breadth.candidates)
         found = {
             str(each.payload["fact_id"]): each
-            for each in select_relevant(fused, query, THRESHOLDS)[: breadth.facts]
+            for each in select_relevant(fused, query, THRESHOLDS.for_facts())[: breadth.facts]
         }
         words = QueryWords(query, statistics.weigh_words(intent.term_weights))
         person = find_query_person(query)

@@ -52,7 +52,9 @@ def rank_questions(data: LabelledConversations) -> Iterator[LinkedQuestion]:
             candidates = search.find_candidates(question.user, intent, breadth)
             found = {
                 str(each.payload["event_id"]): each
-                for each in select_relevant(candidates, question.text, THRESHOLDS)[: breadth.facts]
+                for each in select_relevant(candidates, question.text, THRESHOLDS.for_facts())[
+                    : breadth.facts
+                ]
             }
             words = QueryWords(question.text, search.statistics.weigh_words(intent.term_weights))
             own = facts[question.user]

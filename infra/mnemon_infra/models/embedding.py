@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN = re.compile(r"(?=[\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
-_CYRILLIC = re.compile(r"[\u0400-\u052f]")
+_RUSSIAN = re.compile("[а-яё]", re.IGNORECASE)
+_OTHER_CYRILLIC = re.compile("[ђѓєѕіїјљњћќўџґ]", re.IGNORECASE)
 
 Dense = NDArray[np.float32]
 """A vector of the embedding model's dimension, of length 1 or all zeros."""
@@ -33,7 +34,7 @@ class Sparse(NamedTuple):
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Return whether at least half of the letters of a text are Latin; a text without letters is."""
+    """Return whether at least half of the letters of a text are Latin; True for a text without letters."""
     return 2 * len(_LATIN.findall(text)) >= len(_LETTER.findall(text))
 
 
@@ -45,9 +46,11 @@ class Thresholds:
         update: similarity above which a newer fact rewrites an older one.
         duplicate: similarity above which two facts say the same.
         relevant: similarity below which a hit without a word or concept of the query is not relevant.
+        relevant_fact: `relevant` for facts, of which a user has fewer than messages; None if facts need no
+            other value.
         update_other: `update` for texts that are not English; None if the model needs no other value.
-        trust_other: share of a similarity that counts in a search with a query that is mostly in a script
-            other than Latin and Cyrillic.
+        trust_other: share of a similarity that counts in a search with a query that has mostly other letters
+            than Latin and Russian ones, or a Cyrillic letter that Russian lacks.
         answerable: probability of an answer below which a search leaves out messages; None if the weights of
             answerability were fitted with another model.
     """
@@ -55,21 +58,24 @@ class Thresholds:
     update: float
     duplicate: float
     relevant: float
+    relevant_fact: float | None = None
     update_other: float | None = None
     trust_other: float = 1.0
     answerable: float | None = None
+
+    def for_facts(self) -> Self:
+        """Return the thresholds of a search of facts, with `relevant_fact` in place of `relevant`."""
+        return self if self.relevant_fact is None else replace(self, relevant=self.relevant_fact)
 
     def choose_update_threshold(self, *, is_english: bool) -> float:
         """Return the similarity above which a newer fact rewrites an older one, in English or otherwise."""
         return self.update if is_english or self.update_other is None else self.update_other
 
     def choose_trust(self, query: str) -> float:
-        """Return the share of a similarity that counts.
-
-        The share is `trust_other` if most letters of the query are neither Latin nor Cyrillic, else 1.
-        """
-        known = len(_LATIN.findall(query)) + len(_CYRILLIC.findall(query))
-        return 1.0 if 2 * known >= len(_LETTER.findall(query)) else self.trust_other
+        """Return the share of a similarity that counts: 1, or `trust_other`."""
+        known = len(_LATIN.findall(query)) + len(_RUSSIAN.findall(query))
+        is_known = 2 * known >= len(_LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)
+        return 1.0 if is_known else self.trust_other
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

@@ -78,15 +78,18 @@ def refuse_file(
     error: OSError,
     next_step: str = "Check the path and the permissions of the file",
 ) -> NoReturn:
-    """Print that a file cannot be used, and end the command; raise an error of a connection again.
+    """Print that a file cannot be used, and end the command.
 
     Args:
-        path: the file.
-        action: `read` or `written`.
-        error: the error of the file system, or of a connection in the same block.
-        next_step: the next step.
+        path: the file or folder.
+        action: participle for the message: `read`, `written`, or `read or written`.
+        error: the error of the file system, or of a server in the same block.
+        next_step: what the user can do.
+
+    Raises:
+        OSError: `error`, if it is of a server: `ConnectionError`, or nats-py's `TimeoutError`.
     """
-    if isinstance(error, ConnectionError):
+    if isinstance(error, ConnectionError | TimeoutError):
         raise error
     refuse(ExitCode.USAGE_ERROR, f"{path} cannot be {action}: {error.strerror}", next_step)
 

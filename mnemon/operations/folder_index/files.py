@@ -101,7 +101,8 @@ def _list_by_git(folder: Path) -> list[str] | None:
         listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
-    names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    # A repository in the folder, which git lists with a slash, is not part of it.
+    names = {os.fsdecode(name) for name in listed.split(b"\0") if name and not name.endswith(b"/")}
     return sorted(name for name in names if not _is_deleted(folder / name))
 
 

@@ -60,7 +60,7 @@ def select_relevant(
 ) -> list[FusedCandidate]:
     """Return the candidates with a word or a concept of the query, or with enough similarity to be relevant.
 
-    Each returned candidate has the `trust` that fits the language of the query. Without thresholds, all
+    Each returned candidate has the `trust` that fits the script of the query. Without thresholds, all
     candidates are returned unchanged.
 
     Args:

@@ -38,7 +38,7 @@ class FusedCandidate(NamedTuple):
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
         similarity: cosine with the query; 0 if the ranking by meaning lacks the candidate, None without
             vectors.
-        trust: share of the cosine that counts: embedding models may know only one language.
+        trust: share of the cosine that counts: an embedding model may not know the script of the query.
     """
 
     payload: Mapping[str, JsonValue]

@@ -218,6 +218,7 @@ class Search:
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
         self._thresholds = self._embedder.thresholds if self._embedder else None
+        self._fact_thresholds = self._thresholds.for_facts() if self._thresholds else None
         self._token_model = find_wordllama()
         self._statistics = StatisticsCache(database, self._embedder, memory.get_revision)
         self._embeds_again_at = 0.0
@@ -395,7 +396,8 @@ class Search:
                 f"the vector store did not answer within {VECTORS_WAIT:g} s. Check the Qdrant server or, "
                 "with the embedded engine, the load of this machine"
             ) from error
-        return select_relevant(found, question.intent.resolved_text, self._thresholds)
+        thresholds = self._fact_thresholds if collection is Collection.MEMORIES else self._thresholds
+        return select_relevant(found, question.intent.resolved_text, thresholds)
 
     async def _search_facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]

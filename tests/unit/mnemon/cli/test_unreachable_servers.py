@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import nats.errors
 import pytest
 import typer
 
@@ -31,14 +32,17 @@ sys.exit(main())
 """A command whose connection logs an error."""
 
 
-async def test_unreachable_server_is_no_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [BrokerUnreachable("no NATS server answers"), nats.errors.TimeoutError()])
+async def test_unreachable_server_is_not_reported_as_a_file_error(
+    monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
     @asynccontextmanager
     async def fail_connection(*_: object) -> AsyncIterator[tuple[object, object]]:
-        raise BrokerUnreachable("no NATS server answers")
+        raise error
         yield
 
     monkeypatch.setattr(import_command, "open_connections", fail_connection)
-    with pytest.raises(BrokerUnreachable):
+    with pytest.raises(type(error)):
         await import_command._rewrite_files(Deployment(), {Path("42.md"): ("acme", "42")})
 
 

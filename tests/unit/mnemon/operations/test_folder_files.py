@@ -48,6 +48,15 @@ def test_a_repository_is_listed_as_git_knows_it(folder: Path) -> None:
     assert "README.md" not in list_files(folder).paths, "deleted, and the index still has it"
 
 
+def test_a_repository_in_a_repository_is_not_part_of_it(folder: Path) -> None:
+    git(folder, "init")
+    nested = folder / "nested"
+    nested.mkdir()
+    git(nested, "init")
+    (nested / "notes.txt").touch()
+    assert not [path for path in list_files(folder).paths if path.startswith("nested")]
+
+
 def test_listing_a_repository_runs_nothing_that_it_names(folder: Path, tmp_path: Path) -> None:
     git(folder, "init")
     git(folder, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'}; false")

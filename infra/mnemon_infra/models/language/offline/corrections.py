@@ -28,7 +28,7 @@ LONGEST: Final = 160
 LONGEST_READ: Final = 1_000
 """Maximum number of characters of a text in which the wrong value is looked for word by word."""
 
-STEM: Final = 3
+STEM: Final = 2
 """Number of first letters of each word of the wrong value that a longer text must have."""
 
 MOST_WORDS: Final = 3
@@ -119,7 +119,8 @@ class ValueCorrection(NamedTuple):
     def may_concern(self, text: str) -> bool:
         """Return whether a text has the wrong value, or words with its stems.
 
-        In doubt, a long text has them: a window may have hundreds of corrections after it.
+        In a text of more than `LONGEST_READ` characters, only the first letters of the words are looked for,
+        since hundreds of corrections may follow it.
         """
         if self.old is None:
             return True
