@@ -85,7 +85,8 @@ class RussianVectors:
             vector = (self._unpack([place])[0] - self._mean) @ self._projection / self._length
             return np.asarray(self._weights[place] * vector, dtype=np.float32)
         if "-" in word[1:-1]:
-            return np.sum([self._weigh_word(part) for part in word.split("-")], axis=0, dtype=np.float32)
+            parts = np.array([self._weigh_word(part) for part in word.split("-")])
+            return np.asarray(parts.sum(axis=0), dtype=np.float32)
         return _hash_word(word, self._projection.shape[1])
 
     def _unpack(self, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:

@@ -12,13 +12,21 @@ from mnemon_infra.telemetry.tracing import build_log_fields
 _OURS = "mnemon"
 
 
-def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Send all logs to one stream: mnemon's from `level` on, those of libraries from WARNING on.
+class _StandardErrorHandler(logging.StreamHandler[TextIO]):
+    """Writes to the current `sys.stderr`, which may have been replaced since the start."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def configure_logging(level: int = logging.INFO) -> None:
+    """Send all logs to standard error: mnemon's from `level` on, those of libraries from WARNING on.
 
     A terminal gets coloured lines; a file or a pipe gets one JSON object per line, with `timestamp` in UTC,
     `level`, `logger` and `event`.
     """
-    person = stream.isatty()
+    person = sys.stderr.isatty()
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         _add_trace,
@@ -32,7 +40,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(stream)
+    handler = _StandardErrorHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
