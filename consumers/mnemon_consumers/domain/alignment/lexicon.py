@@ -1,7 +1,7 @@
 """Lexicon: the words that the comparison of facts needs, by language.
 
-The folder `words` has two files for each language: grammar and lists (TOML), and a thesaurus with one group
-of words per line.
+The folder `words` has two files for each language: lists of words (TOML), and a thesaurus with one group of
+words per line.
 """
 
 import tomllib
@@ -96,14 +96,14 @@ class Lexicon:
         longer: entries of several words, by the forms of their first word and then of their second.
         numbers: numbers by the form of their word.
         roles: the meaning, such as `from`, of each preposition that has a contrary preposition.
-        grammar: lists of words that tell the structure of a sentence.
+        word_lists: lists of words that the rules of alignment name, by name of the list.
     """
 
     words: dict[str, list[Entry]] = field(default_factory=dict)
     longer: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
-    grammar: dict[str, frozenset[str]] = field(default_factory=dict)
+    word_lists: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         for form in entry.words[0]:
@@ -152,9 +152,9 @@ def load_lexicon() -> Lexicon:
 
 
 @cache
-def list_words(name: str) -> frozenset[str]:
-    """Return the words of a list in `Lexicon.grammar`."""
-    return load_lexicon().grammar[name]
+def list_words(list_name: str) -> frozenset[str]:
+    """Return the words of the list with this name."""
+    return load_lexicon().word_lists[list_name]
 
 
 @cache
@@ -168,8 +168,9 @@ def _load_entries() -> Lexicon:
             loaded.add(entry)
         for role, words in document["roles"].items():
             loaded.roles |= dict.fromkeys(words.split(), role)
-        for name, words in document["grammar"].items():
-            loaded.grammar[name] = loaded.grammar.get(name, frozenset()).union(fold_characters(words).split())
+        for name, words in document["word_lists"].items():
+            known = loaded.word_lists.get(name, frozenset())
+            loaded.word_lists[name] = known.union(fold_characters(words).split())
         for word, number in document["numbers"].items():
             loaded.numbers |= dict.fromkeys(list_forms(fold_characters(word)), float(number))
     return loaded
@@ -212,7 +213,7 @@ def names_people(word: str) -> bool:
 
 
 def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:
-    """Yield the entries of all tables but `grammar`, `roles` and `numbers`.
+    """Yield the entries of all tables but `word_lists`, `roles` and `numbers`.
 
     A table at the top of the document is a plain list of words. The others map names to words.
     """

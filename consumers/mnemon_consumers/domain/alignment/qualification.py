@@ -12,7 +12,7 @@ from mnemon_consumers.domain.alignment.statement import NUMERIC_KINDS, ParsedFac
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 _FREQUENCIES: Final = ("always", "often", "sometimes")
-"""Lists of adverbs in `grammar`, each for another frequency."""
+"""Names of lists of adverbs, each for another frequency."""
 
 _TIMES: Final = ("morning", "afternoon", "evening", "night", "weekend", "workday")
 _SEASONS: Final = ("spring", "summer", "autumn", "winter")

@@ -118,9 +118,9 @@ class ParsedFact:
         """Return whether the fact denies something, or says that a state or a habit is over."""
         return self.is_negated or self.is_ended or self.is_quit
 
-    def has_word_of(self, words: str) -> bool:
-        """Return whether the fact has a word of the list `words` in `Lexicon.grammar`."""
-        return not list_words(words).isdisjoint(self.raw)
+    def has_word_of(self, list_name: str) -> bool:
+        """Return whether the fact has a word of the list with this name."""
+        return not list_words(list_name).isdisjoint(self.raw)
 
     def find_word_before(self, term: Term) -> str:
         """Return the word before a term, in lower case; empty at the beginning."""

@@ -253,6 +253,6 @@ def _list_base_forms(word: str) -> frozenset[str]:
 
 
 @cache
-def _list_forms_of_all(words: str) -> frozenset[str]:
-    """Return the forms of the words of a list in `Lexicon.grammar`."""
-    return frozenset(form for word in list_words(words) for form in _list_base_forms(word))
+def _list_forms_of_all(list_name: str) -> frozenset[str]:
+    """Return the forms of all words of the list with this name."""
+    return frozenset(form for word in list_words(list_name) for form in _list_base_forms(word))

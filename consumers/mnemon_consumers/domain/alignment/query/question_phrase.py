@@ -98,9 +98,9 @@ def _parse_question(words: Sequence[str]) -> QuestionPhrase | None:
     return QuestionPhrase(question, is_about_own, predicate) if is_about_own or is_about_user else None
 
 
-def _count_leading(words: Sequence[str], *lists: str) -> int:
-    """Return the number of words, from the beginning, that are in one of the lists of `Lexicon.grammar`."""
-    known = frozenset().union(*(list_words(each) for each in lists))
+def _count_leading(words: Sequence[str], *list_names: str) -> int:
+    """Return the number of words, from the beginning, that are in one of the lists with these names."""
+    known = frozenset().union(*map(list_words, list_names))
     return sum(1 for _ in takewhile(known.__contains__, words))
 
 

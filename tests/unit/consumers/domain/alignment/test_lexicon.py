@@ -16,7 +16,7 @@ def test_rules_and_documents_have_the_same_lists() -> None:
         for path in (files("mnemon_consumers.domain.alignment") / folder).iterdir()
         if path.name.endswith(".py")
     )
-    lists = load_lexicon().grammar.keys()
+    lists = load_lexicon().word_lists.keys()
     used = {name for names in USED.findall(sources) for name in names if name}
     assert used <= lists
     assert lists <= set(NAMED.findall(sources))
