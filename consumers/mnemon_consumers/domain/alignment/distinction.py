@@ -64,7 +64,7 @@ def _are_counted_apart(old: AbstractSet[str], new: AbstractSet[str]) -> bool:
 
 def _has_other_age(ended: AbstractSet[str], current: AbstractSet[str]) -> bool:
     """Return whether the thing of the ended fact has a word such as "old" that the other thing lacks."""
-    return bool((ended & list_words("ages")) - current)
+    return bool((ended & list_words("age_adjectives")) - current)
 
 
 def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
@@ -72,12 +72,17 @@ def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
     is_subject = not is_cyrillic(thing.text) or "nomn" in list_grammemes(thing.text)
     if is_listed(thing, "professions") or not is_subject:
         return False
-    return statement.find_word_before(thing) in list_words("introducing")
+    return statement.find_word_before(thing) in list_words("introduction_words")
 
 
 def _list_qualifiers(statement: ParsedFact, thing: Term) -> frozenset[str]:
     """Return the words before a noun that tell which one or what number is meant, in every form."""
-    known = list_words("others") | list_words("ages") | list_words("introducing") | list_words("determiners")
+    known = (
+        list_words("others")
+        | list_words("age_adjectives")
+        | list_words("introduction_words")
+        | list_words("determiners")
+    )
     found: set[str] = set()
     for word in reversed(statement.raw[: thing.place]):
         forms = {word, *list_lemmas(word)}

@@ -278,7 +278,7 @@ class _Parser:
             return not (at and self._tokens[at - 1].word[0].isdigit())
         if token.word == "may" and token.is_first:
             return not following[:1].isdigit()
-        return length == 1 and token.surface.islower() and token.word in list_words("ambiguous")
+        return length == 1 and token.surface.islower() and token.word in list_words("ambiguous_words")
 
     def _is_may_the_month(self, at: int, length: int) -> bool:
         """Return whether `May` is the month and not the verb."""

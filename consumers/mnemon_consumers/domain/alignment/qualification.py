@@ -78,24 +78,24 @@ def is_limited(alignment: Alignment, side: int) -> bool:
         side: 0 for the older fact, 1 for the newer fact.
     """
     statement, left = alignment.statements[side], (alignment.old, alignment.new)[side]
-    limiting = list_words("limiting")
+    prepositions = list_words("limit_prepositions")
     return any(
-        not limiting.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
+        not prepositions.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
         for term in left
     )
 
 
 def _adds_to_verb(alignment: Alignment) -> bool:
     """Return whether "also" stands before a verb of both facts, whose objects are different words."""
-    new, adding = alignment.statements[1], list_words("adding")
+    new, adverbs = alignment.statements[1], list_words("value_addition_adverbs")
     pairs = [(a.keys & b.keys, b) for a, b in alignment.pairs if a.weight]
     repeated = [b for keys, b in pairs if any(" " not in key for key in keys)]
-    return len(repeated) < len(pairs) and any(new.find_word_before(term) in adding for term in repeated)
+    return len(repeated) < len(pairs) and any(new.find_word_before(term) in adverbs for term in repeated)
 
 
 def _is_uncertain(statement: ParsedFact) -> bool:
     raw = statement.raw
-    if statement.has_word_of("uncertain"):
+    if statement.has_word_of("uncertainty_words"):
         return True
     if "может" in raw:
         following = raw[raw.index("может") + 1 :]
@@ -114,8 +114,8 @@ def _adds_value(alignment: Alignment) -> bool:
     old, new = alignment.statements
     if new.denies_or_ends:
         return False
-    adding = list_words("adding")
-    words = adding.intersection(old.raw), adding.intersection(new.raw)
+    adverbs = list_words("value_addition_adverbs")
+    words = adverbs.intersection(old.raw), adverbs.intersection(new.raw)
     if bool(words[0]) != bool(words[1]):
         return bool(words[1]) or words[0] != {"еще"}
     joined = (before for before, word in pairwise(new.raw) if word == "и")
@@ -139,7 +139,10 @@ def says_almost(statement: ParsedFact) -> bool:
     Before an amount such a word only says how large the amount is: "almost 30 years old", "nearly every day".
     """
     raw = statement.raw
-    if any(word in list_words("narrowly") and "не" in raw[at + 1 : at + 3] for at, word in enumerate(raw)):
+    if any(
+        word in list_words("near_miss_adverbs") and "не" in raw[at + 1 : at + 3]
+        for at, word in enumerate(raw)
+    ):
         return True
     kinds = {term.place: term.kind for term in statement.terms}
     said = [(at, word) for at, word in enumerate(raw) if word not in list_words("determiners")]
@@ -157,7 +160,7 @@ def _is_amount_word(word: str) -> bool:
 
 def _is_hypothetical(statement: ParsedFact) -> bool:
     """Return whether a fact imagines something; "would like to" and «хотел бы» tell a wish."""
-    return statement.has_word_of("hypothetical") and not statement.has_word_of("wishing")
+    return statement.has_word_of("hypothetical_words") and not statement.has_word_of("wish_words")
 
 
 def _has_other_condition(alignment: Alignment) -> bool:

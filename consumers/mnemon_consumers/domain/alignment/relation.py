@@ -689,7 +689,7 @@ class _PairComparison:
             term.is_someone or term.kind is TermKind.NUMBER for term in self.alignment.old
         )
         is_back = bool(self.alignment.new) and all(
-            term.kind is TermKind.WORD and not list_words("returned").isdisjoint(term.text.split())
+            term.kind is TermKind.WORD and not list_words("return_words").isdisjoint(term.text.split())
             for term in self.alignment.new
         )
         return (
@@ -754,7 +754,9 @@ class _PairComparison:
         """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
         if self._is_passive():
             return False
-        is_comparison = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
+        is_comparison = self.old.has_word_of("order_comparisons") and self.new.has_word_of(
+            "order_comparisons"
+        )
         pairs = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -886,7 +888,7 @@ class _PairComparison:
             for term in left.new
             if term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
             and term.place < self.new.reason_at
-            and not (is_permission(term) or is_beginning(term) or term.text in list_words("learning"))
+            and not (is_permission(term) or is_beginning(term) or term.text in list_words("learning_verbs"))
         ]
         if extra or is_limited(left, 1) or has_other_adjective(left):
             return "the newer fact may say when, where or for whom the denial does not hold"
@@ -922,7 +924,9 @@ class _PairComparison:
             return len(raw)
         for at, word in enumerate(raw[:-1]):
             following = raw[at + 1]
-            is_clause = is_verb(following) or following in list_words("past") or following.endswith("ed")
+            is_clause = (
+                is_verb(following) or following in list_words("past_verbs") or following.endswith("ed")
+            )
             if word in ("и", "and") and is_clause and any(is_in_table(w, "ended") for w in raw[:at]):
                 return at
         return len(raw)
@@ -969,7 +973,7 @@ class _PairComparison:
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
-        if new.has_word_of("leaving") and "residence" not in old.slots:
+        if new.has_word_of("moving_out_verbs") and "residence" not in old.slots:
             return False
         if all(any(term.is_someone for term in side) for side in (left.old, left.new)):
             return False
@@ -1006,9 +1010,9 @@ class _PairComparison:
         is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
         )
-        if new.has_word_of("resigning"):
+        if new.has_word_of("job_end_verbs"):
             return not is_employed
-        if new.has_word_of("leaving"):
+        if new.has_word_of("moving_out_verbs"):
             return "residence" not in old.slots
         if new.is_quit and any(_is_adverb(term.text) for term in left_new):
             return True  # only the manner has ended
@@ -1017,8 +1021,8 @@ class _PairComparison:
 
     def _is_learned(self) -> bool:
         """Return whether a person has learned an ability that the older fact denies."""
-        is_unable = self.old.is_negated and self.old.has_word_of("able")
-        is_able = self.new.has_word_of("learning") and not (self.new.is_negated or self.new.is_planned)
+        is_unable = self.old.is_negated and self.old.has_word_of("ability_words")
+        is_able = self.new.has_word_of("learning_verbs") and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
             not _has_exact_term(self.alignment.old)
             and len(_list_nouns(self.alignment.old)) <= self.old.is_english
@@ -1053,7 +1057,7 @@ class _PairComparison:
     def _switches_from_old(self) -> bool:
         """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
         return (
-            self.new.has_word_of("switching")
+            self.new.has_word_of("switch_verbs")
             and self.share_old >= 0.35
             and list_kinds(self.alignment.old) <= {TermKind.WORD, TermKind.DATE}
             and not (self.new.is_planned or self.old.is_past)
@@ -1124,7 +1128,7 @@ class _PairComparison:
         is_other = is_other or (bool(replaced) and self.replacement.swaps_other_thing())
         is_other = is_other or (not self.old.has_head and any(term.is_head for term in left.new))
         is_new = has_changed and not is_other
-        is_part = self.new.has_word_of("switching") and _is_part_of_phrase(self.new, left.new)
+        is_part = self.new.has_word_of("switch_verbs") and _is_part_of_phrase(self.new, left.new)
         if (
             is_new
             and is_short
@@ -1156,7 +1160,7 @@ class _PairComparison:
             is_in_table(word, "changed") and word not in list_words("now") for word in self.new.raw
         ):
             return True
-        verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in list_words("exclusive")]
+        verbs = [a for a, _ in self.alignment.pairs if a.text.split()[0] in list_words("preference_verbs")]
         if verbs:
             return not any(is_limited(self.alignment, side) for side in (0, 1))
         if any(a.is_head and b.is_head and not a.is_someone and a.weight for a, b in self.alignment.pairs):
@@ -1174,7 +1178,7 @@ class _PairComparison:
         left = self.alignment
         if not len(left.old) == len(left.new) == 1:
             return False
-        is_told = any(a.text in list_words("answering") for a, _ in left.pairs)
+        is_told = any(a.text in list_words("reply_verbs") for a, _ in left.pairs)
         ways = (_find_way(self.old, left.old), _find_way(self.new, left.new))
         return is_told and ways[0] == ways[1] != ""
 
@@ -1319,7 +1323,7 @@ class _PairComparison:
             return self._decide_undecided("only one of the facts compares things, or they compare others")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._decide_update("the newer fact says that the plan is carried out")
-        if list_kinds(left.old) == {TermKind.DATE} and self.new.has_word_of("wholly"):
+        if list_kinds(left.old) == {TermKind.DATE} and self.new.has_word_of("totality_words"):
             return self._decide_update("the newer fact applies to every day")
         if new >= SUBSET_SHARE and left.old and any(is_kind_of(b, a) for a, b in left.kind_pairs):
             return self._decide_undecided("the newer fact says a part of the older one, and more exactly")
@@ -1347,10 +1351,10 @@ class _PairComparison:
         coffee to cocoa" beside "Prefers tea to coffee".
         """
         left = self.alignment
-        if self.old.has_word_of("comparatives") and not self.new.has_word_of("comparatives"):
+        if self.old.has_word_of("degree_comparisons") and not self.new.has_word_of("degree_comparisons"):
             return bool(left.old) and self.share_new >= SUBSET_SHARE
-        comparisons = list_words("comparisons")
-        is_compared = self.old.has_word_of("comparisons") and self.new.has_word_of("comparisons")
+        comparisons = list_words("order_comparisons")
+        is_compared = self.old.has_word_of("order_comparisons") and self.new.has_word_of("order_comparisons")
         verbs = [b.place for _, b in left.pairs if b.text in comparisons]
         has_moved = any(
             self.old.words.index(a) != self.new.words.index(b)
@@ -1435,9 +1439,9 @@ class _PairComparison:
 
 def _was_so(statement: ParsedFact) -> bool:
     """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
-    being, participles = list_words("being"), list_words("participles")
+    state_verbs, participles = list_words("past_state_verbs"), list_words("participles")
     return any(
-        word in being
+        word in state_verbs
         and not (following == "born" or (following.endswith("ed") and following not in participles))
         for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     )
@@ -1465,7 +1469,7 @@ def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
 
 def _is_regular(date: Term) -> bool:
     """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
-    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in list_words("every"))
+    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in list_words("recurrence_words"))
 
 
 def _is_descriptive(word: str) -> bool:
@@ -1478,7 +1482,7 @@ def _list_former_clauses(statement: ParsedFact) -> list[range]:
     """Return the clauses about a former state, such as "used to smoke" and «раньше курил»."""
     if not (statement.is_past or statement.is_english):
         return []  # "раньше" may mean "earlier"
-    places = [at for at, word in enumerate(statement.raw) if word in list_words("former")]
+    places = [at for at, word in enumerate(statement.raw) if word in list_words("former_state_adverbs")]
     places += [term.place for term in statement.terms if term.text == "used to"]
     return [clause for clause in statement.clauses if any(place in clause for place in places)]
 
@@ -1510,7 +1514,7 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
-    said = {term.place for term in statement.terms if term.text not in list_words("called")}
+    said = {term.place for term in statement.terms if term.text not in list_words("person_name_words")}
     is_said = any(place in said for place in range(first + 1, last))
     return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
 
@@ -1557,7 +1561,7 @@ def _differ_in_tense(a: Term, b: Term) -> bool:
 
 def _are_forms_of_one_verb(verb: str, other: str) -> bool:
     """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
-    is_irregular = not list_words("past").isdisjoint((verb, other))
+    is_irregular = not list_words("past_verbs").isdisjoint((verb, other))
     return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])
 
 
@@ -1602,7 +1606,7 @@ def _begins_with_verb(terms: Sequence[Term]) -> bool:
     first, *others = terms
     word = first.text.split()[0]
     is_third_person = first.kind is TermKind.WORD and word.endswith("s") and not word.endswith("ss")
-    return is_verb(word) or word in list_words("past") or (is_third_person and bool(others))
+    return is_verb(word) or word in list_words("past_verbs") or (is_third_person and bool(others))
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
@@ -1619,7 +1623,7 @@ def _is_before_object(statement: ParsedFact, term: Term) -> bool:
     is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
     is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
     is_followed = statement.find_word_after(term) in list_words("determiners")
-    return is_first and (is_followed or is_third_person or term.text in list_words("past"))
+    return is_first and (is_followed or is_third_person or term.text in list_words("past_verbs"))
 
 
 def _list_subjects(left: tuple[Term, ...]) -> list[Term]:

@@ -157,8 +157,8 @@ class Replacement:
         If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
         was moved: "with Ann" belongs to the meeting.
         """
-        moving = list_words("moving")
-        is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(moving) for word in self.new.raw)
+        verbs = list_words("object_move_verbs")
+        is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in self.new.raw)
         if is_moved or any(value.kind is TermKind.DATE for value in self.values):
             return False
         if term.is_someone or term.role == "with":
@@ -198,7 +198,7 @@ class Replacement:
             return True
         names = [term.place for term in self.new.words if term.kind is TermKind.NAME]
         others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
-        first = next((at for at, word in enumerate(raw) if word in list_words("goals")), len(raw))
+        first = next((at for at, word in enumerate(raw) if word in list_words("home_prepositions")), len(raw))
         if self.new.is_english:
             # "The" or "another" precedes a thing such as a floor, and no town.
             is_thing = not list_words("before_thing").isdisjoint(raw[first + 1 : first + 2])
@@ -233,7 +233,7 @@ class Replacement:
 
     def _has_other_job(self) -> bool:
         """Return whether the facts tell different occupations of a person, and neither adds a second job."""
-        if self.new.has_word_of("further") or self.old.has_word_of("further"):
+        if self.new.has_word_of("second_job_words") or self.old.has_word_of("second_job_words"):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._differs_in_occupation() or all(self._has_occupation(*side) for side in sides)
@@ -253,7 +253,7 @@ class Replacement:
         """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
-        is_switched = not list_words("upgrading").isdisjoint(self.new.raw[:3]) and not (
+        is_switched = not list_words("variant_verbs").isdisjoint(self.new.raw[:3]) and not (
             self.old.is_past or self.new.is_planned
         )
         if not (
@@ -282,7 +282,7 @@ class Replacement:
         words = [
             term for term in statement.words if term.kind is not TermKind.NUMBER and not _is_of_age(term)
         ]
-        is_amount = TermKind.NUMBER in list_kinds(statement.words) or statement.has_word_of("one_period")
+        is_amount = TermKind.NUMBER in list_kinds(statement.words) or statement.has_word_of("age_words")
         is_period = any(_is_period(word) for word in statement.raw)
         return (
             is_amount and is_period and bool(words) and all("datv" in list_grammemes(t.text) for t in words)
@@ -336,7 +336,7 @@ class Replacement:
 
     def is_value(self) -> bool:
         """Return whether both facts give a value to the same thing, which has one value at a time."""
-        is_elected = self.new.has_word_of("electing") and not self.old.is_past
+        is_elected = self.new.has_word_of("election_verbs") and not self.old.is_past
         if is_elected and self._is_in_one_role():
             return True
         return self.is_current and (
@@ -360,7 +360,7 @@ class Replacement:
             or t.kind is TermKind.WORD
             for t in left.old
         )
-        is_next = bool(names) and self.new.find_word_before(names[0]) in list_words("before_next")
+        is_next = bool(names) and self.new.find_word_before(names[0]) in list_words("before_next_name")
         is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
@@ -370,7 +370,7 @@ class Replacement:
             return True
         if self.new.is_changed and self.new.is_english and self._is_attribute_value():
             return True
-        if self._counts_progress() and not self.new.has_word_of("remaining"):
+        if self._counts_progress() and not self.new.has_word_of("present_result_verbs"):
             is_amount = all(_is_amount(self._find_statement(term), term) for term in self.values)
             return is_amount and self._has_grown() and not self._has_label_or_year()
         if not self.values or not self.is_current:
@@ -383,7 +383,7 @@ class Replacement:
 
     def has_advanced(self) -> bool:
         """Return whether the newer fact says that a number has grown: "уже в 4 классе", "started year 7"."""
-        is_begun = self.new.has_word_of("entering") and all(
+        is_begun = self.new.has_word_of("next_stage_verbs") and all(
             self._is_next_to_listed(term, "positions") for term in self.values
         )
         if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
@@ -391,7 +391,7 @@ class Replacement:
         sides = (self.alignment.old, self.alignment.new)
         numbers = [tuple(term for term in side if term.kind is TermKind.NUMBER) for side in sides]
         rest = [[t for t in side if t.kind is not TermKind.NUMBER and not is_verb(t.text)] for side in sides]
-        rest = [[t for t in side if t.text not in list_words("entering")] for side in rest]
+        rest = [[t for t in side if t.text not in list_words("next_stage_verbs")] for side in rest]
         is_of_other = all(rest) or any(term.kind is not TermKind.WORD for term in chain(*rest))
         is_event = self.new.is_past and not (self.old.is_past or is_begun)
         return not (is_of_other or is_event) and _is_growth(*numbers)
@@ -404,12 +404,12 @@ class Replacement:
 
     def has_only_values(self) -> bool:
         """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
-        remaining = list_words("remaining")
+        result_verbs = list_words("present_result_verbs")
         rest = [
             term
             for term in self.left
             if term not in self.values
-            and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in remaining)
+            and not (self._names_changed_thing(term) or self._tells_cause(term) or term.text in result_verbs)
         ]
         is_of_other = sum(term.is_someone for term in rest) > 1
         is_narrower = any(term.is_head and self._find_statement(term) is self.old for term in rest)
@@ -594,7 +594,7 @@ class Replacement:
     def swaps_other_thing(self) -> bool:
         """Return whether the newer fact swaps a thing that the older fact does not mention."""
         raw = self.new.raw
-        verbs = list_words("swapping") | list_words("moving")
+        verbs = list_words("object_swap_verbs") | list_words("object_move_verbs")
         starts = [
             at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)
         ]
@@ -609,7 +609,7 @@ class Replacement:
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
-            not ({word} | list_lookup_forms(word)).isdisjoint(list_words("swapping"))
+            not ({word} | list_lookup_forms(word)).isdisjoint(list_words("object_swap_verbs"))
             and 1 <= topic.place - at <= 2
             for at, word in enumerate(self.new.raw)
             for topic in topics
@@ -651,7 +651,7 @@ class Replacement:
         return (
             list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}
             and any(a.role == b.role == "for" and a.kind is TermKind.WORD for a, b in left.pairs)
-            and all(each.has_word_of("tool_use") for each in (self.old, self.new))
+            and all(each.has_word_of("tool_use_verbs") for each in (self.old, self.new))
         )
 
 
@@ -690,8 +690,8 @@ def _drop_slot_words(terms: Sequence[Term], slot: str) -> list[Term]:
         or not (
             is_listed(term, "changed")
             or (slot == "proficiency" and is_listed(term, "levels"))
-            or (slot == "proficiency" and term.text in list_words("practising"))
-            or term.text in list_words("beginning")
+            or (slot == "proficiency" and term.text in list_words("skill_verbs"))
+            or term.text in list_words("beginning_verbs")
             or all(not list_lookup_forms(word).isdisjoint(words) for word in term.text.split())
         )
     ]
@@ -705,7 +705,7 @@ def _list_content_words(terms: Sequence[Term]) -> list[Term]:
 
 def _is_reaching(term: Term) -> bool:
     """Return whether a word may stand beside a level that is reached: a verb, or a word such as "passed"."""
-    return is_verb(term.text) or term.text in list_words("reaching") or is_listed(term, "changed")
+    return is_verb(term.text) or term.text in list_words("attainment_words") or is_listed(term, "changed")
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
@@ -723,7 +723,7 @@ def is_listed(term: Term, table: str) -> bool:
 
 def is_beginning(term: Term) -> bool:
     """Return whether a word says only that something has begun: "started", «начал»."""
-    return term.text in list_words("beginning") or is_listed(term, "changed")
+    return term.text in list_words("beginning_verbs") or is_listed(term, "changed")
 
 
 def is_habitual(term: Term) -> bool:
@@ -742,7 +742,7 @@ def _has_own_head(statement: ParsedFact) -> bool:
 
 def _is_event_past(statement: ParsedFact) -> bool:
     """Return whether a fact is about a past event, and not about a result that remains."""
-    is_rest = statement.has_word_of("remaining") or any(
+    is_rest = statement.has_word_of("present_result_verbs") or any(
         word == "left" and following in ("", "on", "of", "to", "until", "before")
         for word, following in pairwise((*statement.raw, ""))
     )
@@ -761,16 +761,16 @@ def _is_town(term: Term) -> bool:
 
 
 def _is_naming(term: Term) -> bool:
-    return not list_words("naming").isdisjoint(term.text.split())
+    return not list_words("role_name_words").isdisjoint(term.text.split())
 
 
 def _is_period(word: str) -> bool:
-    return word in list_words("one_period") or not list_lookup_forms(word).isdisjoint(list_words("periods"))
+    return word in list_words("age_words") or not list_lookup_forms(word).isdisjoint(list_words("age_units"))
 
 
 def _is_of_age(term: Term) -> bool:
     """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
-    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(list_words("turning"))
+    return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(list_words("age_verbs"))
 
 
 def _is_person_in_role(term: Term) -> bool:
@@ -863,17 +863,17 @@ def _is_counted(noun: str) -> bool:
 
 
 def _drop_naming_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    return tuple(term for term in terms if term.text not in list_words("naming"))
+    return tuple(term for term in terms if term.text not in list_words("role_name_words"))
 
 
 def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
-    """Return whether a name comes after a role, with only words of the list `naming` between.
+    """Return whether a name comes after a role, with only words of the list `role_name_words` between.
 
     If there is such a word, words in the genitive may be between, too.
     """
     between = statement.raw[role.place + len(role.text.split()) : name.place]
-    naming = list_words("naming")
-    is_named = not naming.isdisjoint(between)
+    name_words = list_words("role_name_words")
+    is_named = not name_words.isdisjoint(between)
     return role.place < name.place and all(
-        word in naming or (is_named and "gent" in list_grammemes(word)) for word in between
+        word in name_words or (is_named and "gent" in list_grammemes(word)) for word in between
     )

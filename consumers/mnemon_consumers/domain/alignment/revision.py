@@ -23,7 +23,7 @@ def find_revision(alignment: Alignment) -> str | None:
     old, new = alignment.statements
     if _is_permitted(alignment):
         return "the newer fact permits what the older one forbids"
-    is_wish = new.is_planned or new.has_word_of("hypothetical")
+    is_wish = new.is_planned or new.has_word_of("hypothetical_words")
     if old.is_past != new.is_past or (is_wish and not old.is_planned):
         return None
     if _is_corrected(alignment):
@@ -58,7 +58,7 @@ def _list_ages(statement: ParsedFact) -> set[str]:
     begins = {term.place for term in statement.words}
     words = [word for at, word in enumerate(statement.raw) if at not in begins and at + 1 in begins]
     forms = {form for word in words for form in (word, *list_lemmas(word))}
-    return forms & list_words("ages")
+    return forms & list_words("age_adjectives")
 
 
 def replaces_other_value(alignment: Alignment) -> bool:
@@ -77,15 +77,15 @@ def is_switch_of_kind(alignment: Alignment) -> bool:
     For example, "Switched to tea" does beside "Drinks coffee".
     """
     old, new = alignment.statements
-    if not new.has_word_of("switching") or len(old.clauses) != 1 or alignment.pairs:
+    if not new.has_word_of("switch_verbs") or len(old.clauses) != 1 or alignment.pairs:
         return False
     if old.is_past or old.is_planned or new.is_planned or old.denies_or_ends or new.is_negated:
         return False
     if old.has_head or len(alignment.new) != 1:
         return False
     things = [term for term in alignment.old if _are_of_one_kind(term, alignment.new[0])]
-    using = list_words("using")
-    return len(things) == 1 and all(term.text in using for term in alignment.old if term not in things)
+    use_verbs = list_words("use_verbs")
+    return len(things) == 1 and all(term.text in use_verbs for term in alignment.old if term not in things)
 
 
 def list_denied_values(statement: ParsedFact) -> list[Term]:
@@ -205,7 +205,7 @@ def _is_remainder(statement: ParsedFact, term: Term) -> bool:
     before = statement.raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
     is_part = any(word in list_words("quantifiers") or word in list_words("remainder") for word in before)
     is_other = not list_words("remainder").isdisjoint(before)
-    is_allowed = not list_words("permitting").isdisjoint(statement.raw[term.place :])
+    is_allowed = not list_words("permission_words").isdisjoint(statement.raw[term.place :])
     return (("not" in before or "не" in before) and is_part) or (is_other and is_allowed)
 
 
@@ -220,7 +220,7 @@ def _is_permitted(alignment: Alignment) -> bool:
     is_new_subject = any(
         b.is_head and not a.is_head and a.kind is not TermKind.WORD for a, b in alignment.pairs
     )
-    has_permission = new.has_word_of("permitting")
+    has_permission = new.has_word_of("permission_words")
     has_other_verb = any(map(_may_be_verb, alignment.old)) and any(map(_may_be_verb, alignment.new))
     is_other = is_new_subject or has_other_verb or has_other_adjective(alignment)
     return has_permission and is_said and not (rest or lost or is_other)
@@ -243,7 +243,7 @@ def permits_something_else(alignment: Alignment) -> bool:
     """Return whether the newer fact permits something, and the older fact does not forbid it."""
     old, new = alignment.statements
     is_said = any(word.startswith(("can't", "cannot", "нельзя")) for word in old.raw)
-    is_permission = new.has_word_of("permitting") and not old.has_word_of("permitting")
+    is_permission = new.has_word_of("permission_words") and not old.has_word_of("permission_words")
     return is_permission and not (is_said or _forbids(old))
 
 
@@ -252,12 +252,12 @@ def _forbids(statement: ParsedFact) -> bool:
     first = statement.raw[0]
     if first == "не":
         return any("impr" in list_grammemes(word) for word in statement.raw[1:3])
-    return first in list_words("forbidding") or statement.raw[:2] == ("do", "not")
+    return first in list_words("prohibition_words") or statement.raw[:2] == ("do", "not")
 
 
 def is_permission(term: Term) -> bool:
     """Return whether a term gives a permission, such as "allowed" and «можно»."""
-    return not list_words("permitting").isdisjoint(term.text.split())
+    return not list_words("permission_words").isdisjoint(term.text.split())
 
 
 def _says_not_only(statement: ParsedFact) -> bool:

@@ -59,9 +59,11 @@ def measure_head(tokens: Sequence[Token]) -> int:
             return at
         if at == start:
             is_verb_form = _is_verb_form(token.word) or token.word.endswith("ing")
-            if start == 0 and (token.word in list_words("past") or is_verb_form):
+            if start == 0 and (token.word in list_words("past_verbs") or is_verb_form):
                 return 0  # a verb without a subject
-        elif token.surface.islower() and (token.word in list_words("past") or _is_verb_form(token.word)):
+        elif token.surface.islower() and (
+            token.word in list_words("past_verbs") or _is_verb_form(token.word)
+        ):
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""
             return at + 1 if following in list_words("auxiliaries") else at
     return start
@@ -72,11 +74,11 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
     Times are no objects of such verbs: "took this week off".
     """
-    phrasal = list_words("phrasal")
+    phrasal_verbs = list_words("phrasal_verbs")
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
             between = tokens[at + 1 : other]
-            if f"{verb.word}_{tokens[other].word}" in phrasal and not any(map(is_time, between)):
+            if f"{verb.word}_{tokens[other].word}" in phrasal_verbs and not any(map(is_time, between)):
                 return [*tokens[: at + 1], tokens[other], *tokens[at + 1 : other], *tokens[other + 1 :]]
     return tokens
 
@@ -146,7 +148,7 @@ def _is_predicate(token: Token) -> bool:
     if is_cyrillic(token.word):
         return not list_grammemes(token.word).isdisjoint(_PREDICATES)
     is_auxiliary = token.word in list_words("auxiliaries")
-    return is_auxiliary or token.word in list_words("past") or token.word.endswith(("s", "ed", "ing"))
+    return is_auxiliary or token.word in list_words("past_verbs") or token.word.endswith(("s", "ed", "ing"))
 
 
 def _measure_russian_head(tokens: Sequence[Token]) -> int:
@@ -198,7 +200,7 @@ def is_past_form(word: str) -> bool:
     """Return whether a word is a verb in the past tense; English verbs are found by ending or in a list."""
     if is_cyrillic(word):
         return is_past_verb(word)
-    return word.endswith("ed") or word in list_words("past")
+    return word.endswith("ed") or word in list_words("past_verbs")
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
@@ -206,7 +208,9 @@ def is_past(tokens: Sequence[Token]) -> bool:
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, list_grammemes(token.word)
-        if is_past_verb(word) or (word in list_words("past") and before not in list_words("determiners")):
+        if is_past_verb(word) or (
+            word in list_words("past_verbs") and before not in list_words("determiners")
+        ):
             return True
         is_participle = before in list_words("auxiliaries") or word in list_words("participles")
         if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:

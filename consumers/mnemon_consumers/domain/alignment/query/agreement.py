@@ -73,7 +73,7 @@ def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
 
 def _is_past(word: ContentWord) -> bool:
     text = word.text
-    return text in list_words("past") or (len(text) > 4 and text.endswith("ed"))
+    return text in list_words("past_verbs") or (len(text) > 4 and text.endswith("ed"))
 
 
 def _is_verb(word: ContentWord) -> bool:

@@ -216,7 +216,7 @@ def parse_words(text: str) -> ContentWords:
         persons = {each.concept for each in entries if each.table == "people"}
         if (
             (entries and not persons)
-            or not _list_base_forms(word).isdisjoint(_list_forms_of_all("frame"))
+            or not _list_base_forms(word).isdisjoint(_list_forms_of_all("unspecific_words"))
             or word in ("i", "s", "t")
         ):
             continue
@@ -225,7 +225,7 @@ def parse_words(text: str) -> ContentWords:
         keys = frozenset(persons) or (
             _list_base_forms(word) if number is None else frozenset((f"{number:g}",))
         )
-        weight = COMMON_WEIGHT if not keys.isdisjoint(_list_forms_of_all("common")) else 1.0
+        weight = COMMON_WEIGHT if not keys.isdisjoint(_list_forms_of_all("common_words")) else 1.0
         known = ContentWord(
             word,
             keys,
@@ -242,7 +242,7 @@ def parse_words(text: str) -> ContentWords:
         if is_introduced and token[0].isupper():
             names.append(known)
         is_introduced = bool(persons) or (
-            is_introduced and not keys.isdisjoint(_list_forms_of_all("name_nouns"))
+            is_introduced and not keys.isdisjoint(_list_forms_of_all("query_name_nouns"))
         )
     plain = tuple(token.casefold() for token in tokens)
     return ContentWords(tuple(content.values()), frozenset(people), tuple(names), denies, plain, text)

@@ -150,5 +150,5 @@ def _may_be_in_answer(word: ContentWord, is_one: bool) -> bool:
         return True
     # "Studies nursing" has a noun, "lives in ghent studying law" has a participle.
     is_participle = word.text.endswith(("ing", "ed")) and not is_one
-    is_addition = word.text.endswith("ly") or word.text in list_words("additions")
+    is_addition = word.text.endswith("ly") or word.text in list_words("answer_additions")
     return not (is_participle or is_addition)
