@@ -13,7 +13,7 @@ Purpose = Literal["extract", "compact"]
 REFUSED_BATCH: Final = "check the account at the provider, or set extraction.mode=online"
 """Next step in the message about a refused request of a batch interface."""
 
-SLACK: Final = timedelta(minutes=10)
+CLOCK_TOLERANCE: Final = timedelta(minutes=10)
 """Tolerance for a provider's clock that is behind this machine's, in the search for a submitted batch."""
 
 MOST_TOKENS: Final = 10**9
@@ -271,7 +271,7 @@ class RequestRefused(Exception):
         send_test: Callable[[ModelRequest], Awaitable[ModelAnswer]],
         model: str,
         *,
-        blames_test: bool = True,
+        reports_test_error: bool = True,
     ) -> "RequestRefused | ModelRefused":
         """Return the error to raise for a refused request, after a test request with minimal text.
 
@@ -281,7 +281,8 @@ class RequestRefused(Exception):
             request: the refused request.
             send_test: sends the request with minimal text.
             model: the provider's name of the model.
-            blames_test: whether the error describes the refusal of the test if the test is refused too.
+            reports_test_error: True to quote the error of the refused test request, False to quote that of
+                the original request.
 
         Returns:
             `ModelRefused` if the test is refused too. Otherwise this refusal with the provider's description,
@@ -294,8 +295,8 @@ class RequestRefused(Exception):
             usage = (await send_test(replace(request, text="."))).usage
         except RequestRefused as error:
             return ModelRefused(
-                f"{error if blames_test else self}. A test request with minimal text was refused too: check "
-                f"the API key, the account at the provider, and the account's access to {model}"
+                f"{error if reports_test_error else self}. A test request with minimal text was refused too: "
+                f"check the API key, the account at the provider, and the account's access to {model}"
             )
         said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)

@@ -19,8 +19,8 @@ from mnemon_infra.models.language.anthropic.endpoint import (
     parse_message,
 )
 from mnemon_infra.models.language.port import (
+    CLOCK_TOLERANCE,
     REFUSED_BATCH,
-    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -84,11 +84,11 @@ class AnthropicBatches:
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return Anthropic's id of a batch that may have been submitted; see `BatchApi.find`.
 
-        Candidates are batches with the same number of lines that were created at most `SLACK` before `since`,
-        or later. The ids in the results identify an ended batch, and this process knows the batches that it
-        submitted. Any other candidate may be this batch or a different one. If a wrong one were returned, the
-        different batch could be lost; if this batch were reported as missing, it could be paid for twice. So
-        the caller has to wait until the candidate has ended, which takes at most a day.
+        Candidates are batches with the same number of lines that were created at most `CLOCK_TOLERANCE`
+        before `since`, or later. The ids in the results identify an ended batch, and this process knows the
+        batches that it submitted. Any other candidate may be this batch or a different one. If a wrong one
+        were returned, the different batch could be lost; if this batch were reported as missing, it could be
+        paid for twice. So the caller has to wait until the candidate has ended, which takes at most a day.
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.
@@ -96,7 +96,7 @@ class AnthropicBatches:
         is_open = False
         with self._translate_errors():
             async for batch in self._batches.list(limit=PAGE):
-                if batch.created_at < since - SLACK:
+                if batch.created_at < since - CLOCK_TOLERANCE:
                     break
                 if self._submitted.get(batch.id) == batch_id:
                     return batch.id

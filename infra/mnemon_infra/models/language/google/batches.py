@@ -23,8 +23,8 @@ from google.genai.types import (
 from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
+    CLOCK_TOLERANCE,
     REFUSED_BATCH,
-    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -88,9 +88,9 @@ class GoogleBatches:
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return the id of the batch whose display name is `batch_id`; see `BatchApi.find`.
 
-        Batches that were created more than `SLACK` before `since` do not count.
+        Batches that were created more than `CLOCK_TOLERANCE` before `since` do not count.
         """
-        return await self._send_request(partial(self._find_job, batch_id, since - SLACK))
+        return await self._send_request(partial(self._find_job, batch_id, since - CLOCK_TOLERANCE))
 
     async def load_progress(self, provider_batch_id: str) -> BatchProgress:
         """Ask Google for the state of a batch."""

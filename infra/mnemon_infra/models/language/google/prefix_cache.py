@@ -17,7 +17,7 @@ from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, Re
 PAUSE = 60.0
 """Seconds before a failed operation is tried again."""
 
-UNCACHED = 86_400.0
+UNCACHED_LIFETIME = 86_400.0
 """Seconds for which instructions that are too short to cache are remembered."""
 
 CLOSING = 5.0
@@ -93,7 +93,7 @@ class CachedInstructions:
                 return await self._prolong(instructions, kept.name)
             return await self._create(instructions)
         except RequestRefused:  # too few tokens to cache
-            return _CacheState(None, now + UNCACHED, now + UNCACHED)
+            return _CacheState(None, now + UNCACHED_LIFETIME, now + UNCACHED_LIFETIME)
         except ModelUnavailable:
             if kept.name is not None:
                 return kept._replace(until=min(later, kept.ends))

@@ -19,8 +19,8 @@ from mnemon_infra.models.language.openai.endpoint import (
     parse_completion,
 )
 from mnemon_infra.models.language.port import (
+    CLOCK_TOLERANCE,
     REFUSED_BATCH,
-    SLACK,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -76,9 +76,9 @@ class OpenAIBatches:
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return the id of the batch whose metadata hold `batch_id`; see `BatchApi.find`.
 
-        Batches that were created more than `SLACK` before `since` do not count.
+        Batches that were created more than `CLOCK_TOLERANCE` before `since` do not count.
         """
-        earliest = (since - SLACK).timestamp()
+        earliest = (since - CLOCK_TOLERANCE).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
         with self._translate_errors():

@@ -71,7 +71,9 @@ class OpenAIModel:
             except ParameterRefused as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
-                raise await error.explain(request, self._post_test, self.model, blames_test=False) from None
+                raise await error.explain(
+                    request, self._post_test, self.model, reports_test_error=False
+                ) from None
             if request.schema is not None:
                 self._endpoint.use_form(form)
             return answer
