@@ -50,15 +50,15 @@ async def run(
         tokens of each way, and of mnemon by purpose. `targets`: the limit of `input_saved`.
     """
     messages = users * MESSAGES
-    located = deployment.model_copy(update={"extract_seconds": 1.0})
+    deployment = deployment.model_copy(update={"extract_seconds": 1.0})
     counted: dict[str, dict[str, float]] = {}
     with ProviderServer(ProviderState(polls=1)) as server:
-        counted["mnemon"] = await _measure_mnemon(use_provider(located, server.url), server, users)
+        counted["mnemon"] = await _measure_mnemon(use_provider(deployment, server.url), server, users)
         by_purpose = _count_by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
         with ProviderServer(ProviderState()) as server:
-            await _ask_for_each_message(use_provider(located, server.url), users, shown)
+            await _ask_for_each_message(use_provider(deployment, server.url), users, shown)
             counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
     mnemon, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))

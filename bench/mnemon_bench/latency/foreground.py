@@ -67,10 +67,10 @@ async def run(
     """
     idle, busy = MeasuredContexts(), MeasuredContexts()
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
-        asking = use_provider(deployment, url)
+        provider_deployment = use_provider(deployment, url)
         async with (
-            await connect_deployment(asking, name="bench") as connection,
-            spawn_all_consumers(asking),
+            await connect_deployment(provider_deployment, name="bench") as connection,
+            spawn_all_consumers(provider_deployment),
         ):
             await _set_extraction(connection, enabled=False)
             await wait_for_projections(

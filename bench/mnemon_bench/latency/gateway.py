@@ -79,12 +79,12 @@ async def run(
             while await read_applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         async with run_provider() as provider:
-            located = use_provider(deployment, provider).model_copy(
+            provider_deployment = use_provider(deployment, provider).model_copy(
                 update={"proxy_memory_seconds": 10.0, "vectors_folder": None}
             )
             async with (
-                spawn_consumers(["persist", "retrieve"], located),
-                _spawn_http("mnemon.gateway", json.dumps(located.to_json())) as gateway,
+                spawn_consumers(["persist", "retrieve"], provider_deployment),
+                _spawn_http("mnemon.gateway", json.dumps(provider_deployment.to_json())) as gateway,
                 _spawn_http("mnemon_bench.baselines.http_echo") as route,
             ):
                 rates: dict[str, float] = {}

@@ -69,8 +69,8 @@ async def run(
     seconds = hours * 3600
     async with AsyncExitStack() as ends:
         url = await ends.enter_async_context(run_provider("--seconds", str(MODEL_SECONDS)))
-        asking = use_provider(deployment, url)
-        await ends.enter_async_context(spawn_all_consumers(asking))
+        provider_deployment = use_provider(deployment, url)
+        await ends.enter_async_context(spawn_all_consumers(provider_deployment))
         connection = await ends.enter_async_context(await connect_deployment(deployment, name="soak"))
         database = await ends.enter_async_context(Database(deployment, name="soak"))
         load = SoakLoad(connection, rate=rate, lifetime=seconds / LIFETIMES)

@@ -57,14 +57,16 @@ async def run(
     rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
     for offset, (name, seconds) in zip(OFFSETS, SECONDS.items(), strict=True):
         async with run_provider("--seconds", str(seconds), "--no-batches") as url:
-            asking = use_provider(deployment, url)
+            provider_deployment = use_provider(deployment, url)
             async with (
-                await connect_deployment(asking, name="bench") as connection,
-                _run_extraction(connection, asking),
+                await connect_deployment(provider_deployment, name="bench") as connection,
+                _run_extraction(connection, provider_deployment),
             ):
                 for number in range(rounds):
                     speakers = range(number * users, (number + 1) * users)
-                    rates[name]["bare"].append(users * WINDOW / await _measure_bare_loop(asking, speakers))
+                    rates[name]["bare"].append(
+                        users * WINDOW / await _measure_bare_loop(provider_deployment, speakers)
+                    )
                     others = [offset + speaker for speaker in speakers]
                     begun = time.perf_counter()
                     last = await publish_events(connection, generate_whole_conversations(others, WINDOW))

@@ -104,13 +104,14 @@ async def prepare_conversations(
         return seconds
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
-        asking = use_provider(deployment, url)
+        provider_deployment = use_provider(deployment, url)
         await write_settings(connection, SettingsV1(compaction=compaction, extraction=extraction))
 
         async def drain_conversations(processes: int) -> tuple[float, dict[str, float]]:
             async with AsyncExitStack() as ends:
                 working = [
-                    await ends.enter_async_context(spawn_consumers([name], asking)) for _ in range(processes)
+                    await ends.enter_async_context(spawn_consumers([name], provider_deployment))
+                    for _ in range(processes)
                 ]
                 await add_conversations(WARM_UP_CONVERSATIONS)
                 await wait_until_empty(WARM_UP_CONVERSATIONS)
@@ -119,7 +120,7 @@ async def prepare_conversations(
                     seconds = await wait_until_empty(conversations)
             return conversations / seconds, cores
 
-        async with spawn_consumers(["persist"], asking):
+        async with spawn_consumers(["persist"], provider_deployment):
             yield drain_conversations
 
 
