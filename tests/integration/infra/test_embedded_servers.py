@@ -101,7 +101,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
         lingering.kill()
 
 
-async def test_postgresql_that_is_killed_at_its_start_fails_as_usual(
+async def test_start_of_a_killed_postgresql_raises_server_failed(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its socket is in a temporary folder, and stays there."""
@@ -155,7 +155,7 @@ async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> Non
     server = NatsServer(data, None)
     await server.start()
     (process,) = server.list_orphans()
-    process.suspend()  # deaf to SIGTERM
+    process.suspend()  # does not react to SIGTERM
     stopping = asyncio.create_task(server.stop())
     await asyncio.sleep(0)
     stopping.cancel()

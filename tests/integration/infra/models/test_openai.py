@@ -116,7 +116,7 @@ class TestOpenAI(BatchesSuite):
         assert [question.most_tokens for question in server.state.questions] == [2000, 2000]
         assert len(server.state.requests) == 3
 
-    async def test_parameter_refused_to_simultaneous_requests_costs_none_its_schema(
+    async def test_simultaneous_requests_keep_their_schema_when_a_parameter_is_refused(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.unsupported = frozenset({"max_tokens"})

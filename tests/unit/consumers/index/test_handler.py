@@ -1,4 +1,4 @@
-"""A sweep whose trigger is invalid is dead; an error within a sweep is not the trigger's."""
+"""An invalid trigger of a sweep is dead; an error within a sweep is raised, and makes no dead letter."""
 
 from unittest.mock import AsyncMock, Mock
 

@@ -12,7 +12,7 @@ from mnemon_infra.process.child_process import end_child
 
 
 @pytest_asyncio.fixture
-async def deaf() -> AsyncIterator[asyncio.subprocess.Process]:
+async def process_that_ignores_its_input() -> AsyncIterator[asyncio.subprocess.Process]:
     """A process that does not read its standard input."""
     code = "import time; time.sleep(600)"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=asyncio.subprocess.PIPE)
@@ -20,20 +20,22 @@ async def deaf() -> AsyncIterator[asyncio.subprocess.Process]:
     assert process.returncode is not None
 
 
-async def test_process_that_does_not_end_is_killed_without_an_error(deaf: asyncio.subprocess.Process) -> None:
-    await end_child(deaf, 0.0)
-    assert deaf.returncode == -SIGKILL
+async def test_process_that_does_not_end_is_killed_without_an_error(
+    process_that_ignores_its_input: asyncio.subprocess.Process,
+) -> None:
+    await end_child(process_that_ignores_its_input, 0.0)
+    assert process_that_ignores_its_input.returncode == -SIGKILL
 
 
 async def test_process_is_killed_if_the_wait_for_its_end_is_cancelled(
-    deaf: asyncio.subprocess.Process,
+    process_that_ignores_its_input: asyncio.subprocess.Process,
 ) -> None:
-    ending = asyncio.create_task(end_child(deaf, 600.0))
+    ending = asyncio.create_task(end_child(process_that_ignores_its_input, 600.0))
     await asyncio.sleep(0)
     ending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await ending
-    assert deaf.returncode == -SIGKILL
+    assert process_that_ignores_its_input.returncode == -SIGKILL
 
 
 async def test_process_that_reads_to_the_end_ends_in_order() -> None:
