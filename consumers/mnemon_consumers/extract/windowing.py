@@ -47,7 +47,7 @@ CLOCK_MARGIN: Final = timedelta(seconds=2)
 class WindowCutter:
     """Checks users who sent messages, and cuts their messages into windows.
 
-    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`; the call can be repeated then.
+    All methods may raise `DatabaseUnavailable` and `nats.errors.Error`. After an error, repeat the call.
     """
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:

@@ -117,8 +117,8 @@ class Budgets:
     @contextmanager
     def open_reservations(self) -> Iterator["Reservations"]:
         """Yield reservations for the costs of calls; release the reservations when the block ends."""
-        with ExitStack() as reserved:
-            yield Reservations(self, reserved)
+        with ExitStack() as releases:
+            yield Reservations(self, releases)
 
     @contextmanager
     def reserve_cost(self, tenant: str, usd: float) -> Iterator[None]:
@@ -175,14 +175,15 @@ class Budgets:
 
 
 class Reservations:
-    """Reservations of possible costs before calls are made; the end of `reserved` releases all of them.
+    """Reserved costs of calls that are not made yet.
 
-    The cost of answered calls stays counted by `Budgets.record_spending`.
+    Closing the exit stack `releases` ends all reservations. The cost of answered calls stays counted by
+    `Budgets.record_spending`.
     """
 
-    def __init__(self, budgets: Budgets, reserved: ExitStack) -> None:
+    def __init__(self, budgets: Budgets, releases: ExitStack) -> None:
         self._budgets = budgets
-        self._reserved = reserved
+        self._releases = releases
 
     async def reserve_call(self, tenant: str, usd: float) -> bool:
         """Reserve the possible cost of a call, in US dollars, if the tenant has budget left.
@@ -197,5 +198,5 @@ class Reservations:
         """
         if not await self._budgets.has_budget(tenant):
             return False
-        self._reserved.enter_context(self._budgets.reserve_cost(tenant, usd))
+        self._releases.enter_context(self._budgets.reserve_cost(tenant, usd))
         return True

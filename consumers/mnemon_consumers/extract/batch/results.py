@@ -51,7 +51,7 @@ class BatchResults:
     """Reads the results of batches, publishes the answers, and completes the batches.
 
     All methods may raise `DatabaseUnavailable` and `nats.errors.Error`, and `read_results` may raise
-    `ModelUnavailable`. Calls can be repeated; results that were stored are skipped then.
+    `ModelUnavailable`. After an error, repeat the call; it skips stored results.
     """
 
     def __init__(
@@ -69,7 +69,10 @@ class BatchResults:
     async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
-        """Read all results of a batch that has ended. Lines without an answer are retried or given up."""
+        """Read all results of a batch that has ended.
+
+        Lines without an answer are retried or become dead letters.
+        """
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
         try:

@@ -73,7 +73,7 @@ class BatchSubmitter:
     """Submits claimed batches to their providers.
 
     `delivery_time` is the time during which an earlier request may still reach the provider. All methods may
-    raise `ModelUnavailable`, `DatabaseUnavailable` and `nats.errors.Error`; the call can be repeated then.
+    raise `ModelUnavailable`, `DatabaseUnavailable` and `nats.errors.Error`. After an error, repeat the call.
     """
 
     def __init__(

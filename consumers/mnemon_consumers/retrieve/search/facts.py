@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import (
-    UNFOUND,
+    UNRANKED,
     FusedCandidate,
     QueryWords,
     compute_relevance,
@@ -57,14 +57,14 @@ def rank_facts(
         links: relevance by names that a fact shares with a found fact, by fact id.
         person: whom the query is about; None if it does not tell.
     """
-    unfound = UNFOUND._replace(
+    unranked = UNRANKED._replace(
         similarity=find_lowest_similarity(candidates.values()),
         trust=min((each.trust for each in candidates.values()), default=1.0),
     )
     return _sort_facts(
         _score_fact(
             fact,
-            candidates.get(fact.id, unfound),
+            candidates.get(fact.id, unranked),
             links.get(fact.id, 0.0),
             words,
             settings,

@@ -50,8 +50,8 @@ class FusedCandidate(NamedTuple):
     trust: float = 1.0
 
 
-UNFOUND: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
-"""Candidate that neither words nor meaning have found."""
+UNRANKED: Final = FusedCandidate({}, 0.0, 0.0, 0.0, 0.0, None)
+"""Candidate that is in no ranking."""
 
 
 def fuse_rankings(
@@ -81,7 +81,7 @@ def fuse_rankings(
         for hit, one in zip(by_words, words, strict=True)
     }
     for hit, other in zip(by_meaning or (), meaning, strict=True):
-        known = candidates.get(hit.id.int, UNFOUND)
+        known = candidates.get(hit.id.int, UNRANKED)
         score = known.score + of_meaning * other
         candidates[hit.id.int] = FusedCandidate(
             hit.payload, score, known.words, other, known.overlap, hit.score

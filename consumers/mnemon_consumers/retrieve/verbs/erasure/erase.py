@@ -63,7 +63,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class _CoveredContent(NamedTuple):
-    """What an erasure is going to remove: counts by store, batches at providers, and other generations."""
+    """Content that an erasure covers: counts by store, batches at providers, and inactive generations."""
 
     counts: dict[str, JsonValue]
     provider_batches: tuple[str, ...]
@@ -197,10 +197,10 @@ class EraseVerb:
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         return next((each.is_settled for each in stored if each.erased.seq == position), None)
 
-    async def _verify_erasure(self, owner: Owner, conversation: str | None, words: str | None) -> Reply:
-        """Count the remains of an erasure, or everything that was not erased.
+    async def _verify_erasure(self, owner: Owner, conversation: str | None, text: str | None) -> Reply:
+        """Count what is left after the last erasure; without one, everything that an erasure would remove.
 
-        With `words`, also count the user's entries of any conversation that contain this text.
+        With `text`, also count the user's entries of any conversation that contain the text.
         """
         seq, left = (
             await self._count_left_of_user(owner)
@@ -208,8 +208,8 @@ class EraseVerb:
             else await self._count_left_of_conversation(owner, conversation)
         )
         found = (
-            await count_matches_by_store(self._broker.connection, self._database, owner, words)
-            if words
+            await count_matches_by_store(self._broker.connection, self._database, owner, text)
+            if text
             else None
         )
         return EraseReplyV1(seen_seq=seq, left=left, found=found)
