@@ -15,10 +15,10 @@ from mnemon_infra.database.audit.events import (
     UserSample,
     compare_rows,
     is_erased,
-    load_erasures,
 )
 from mnemon_infra.database.audit.removals import GoneSummary
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import load_erasures
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, Row
 from mnemon_infra.database.query_parts.item_states import SUMMARIES
 from mnemon_infra.database.tables import conversation_erasures, erasures
@@ -70,7 +70,7 @@ class LogAudit:
                     self._count_dead(delivery.sequence, reason, error)
         said = {each.seq: each for each in await compare_rows(self._database, rows, self._sample)}
         lacking = [row for row in rows if (deviation := said.get(row.seq)) and _has_no_row(row, deviation)]
-        erased = await load_erasures(self._database, (row.key[:2] for row in lacking))
+        erased = await self._database.run_query(load_erasures([row.key[:2] for row in lacking]))
         for row in rows:
             if deviation := said.get(row.seq):
                 self._judge_deviation(row, deviation, erased.get(row.key[:2], Erasures()))

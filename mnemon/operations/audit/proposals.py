@@ -13,8 +13,8 @@ from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.subjects import InvalidSubject, build_thing_filter, parse_subject
 from mnemon_infra.broker.streams.log_reader import read_event_pages
-from mnemon_infra.database.audit.events import load_erasures
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import load_erasures
 from mnemon_infra.database.facts.decisions import ProposalRecord, count_decisions, find_undecided_proposals
 from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
@@ -53,7 +53,7 @@ class ProposalAudit:
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
         # An erasure removes the decision, and the audit may have read the proposal before the erasure.
-        erased = await load_erasures(self._database, (each.owner for each in self._undecided))
+        erased = await self._database.run_query(load_erasures([each.owner for each in self._undecided]))
         left = [
             each for each in self._undecided if not erased[each.owner].removes_fact(each.seq, each.lineage)
         ]

@@ -13,7 +13,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_tenant_event_filter
 from mnemon_infra.broker.streams.log_reader import read_event_pages
-from mnemon_infra.database.audit.events import load_erasures
+from mnemon_infra.database.erasure.users import load_erasures
 from mnemon_infra.database.facts.decisions import ProposalRecord, find_undecided_proposals
 from mnemon_infra.delivery import MOVED
 
@@ -60,7 +60,7 @@ async def _stream_undecided_proposals(site: TenantSite) -> AsyncGenerator[Propos
         async for page in pages:
             proposed = [each for delivery in page if (each := parse_proposal(delivery))]
             undecided = await find_undecided_proposals(site.database, proposed)
-            erased = await load_erasures(site.database, (each.owner for each in undecided))
+            erased = await site.database.run_query(load_erasures([each.owner for each in undecided]))
             for each in undecided:
                 if not erased[each.owner].removes_fact(each.seq, each.lineage):
                     yield each

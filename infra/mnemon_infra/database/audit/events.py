@@ -10,10 +10,9 @@ import msgspec
 from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table, Text, bindparam, select
 
-from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.erasure.scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
-from mnemon_infra.database.erasure.users import load_all_erasures, load_erasure_positions
+from mnemon_infra.database.erasure.users import load_erasure_positions, load_erasures
 from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
 from mnemon_infra.database.projections.event_rows import EventKey
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Row
@@ -148,7 +147,7 @@ async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row
     """Return the rows that are absent and that no erasure covers."""
     said = {each.seq: each for each in await compare_rows(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
-    erased = await load_erasures(database, (row.key[:2] for row in absent))
+    erased = await database.run_query(load_erasures([row.key[:2] for row in absent]))
     return [row for row in absent if not is_erased(row, erased.get(row.key[:2], Erasures()))]
 
 
@@ -182,12 +181,6 @@ def _join_values(rows: Sequence[MessageRow | MemoryRow], sample: UserSample) -> 
 
 def _encode_place(row: MessageRow | MemoryRow) -> bytes:
     return msgspec.json.encode(dict(zip(KEY, row.key, strict=True)) | {"seq": row.seq})
-
-
-async def load_erasures(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
-    """Load the erasures of users and of their conversations; every user has an entry, which may be empty."""
-    users = list(dict.fromkeys(owners))
-    return await database.run_query(load_all_erasures(users)) if users else {}
 
 
 async def _compare_user_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[RowDeviation]:

@@ -206,21 +206,26 @@ async def load_erasure_positions(connection: Connection, owners: Sequence[Owner]
 
 
 @query
-async def load_all_erasures(connection: Connection, owners: Sequence[Owner]) -> dict[Owner, Erasures]:
-    """Return the erasures of users and their conversations; every user has an entry, which may be empty."""
-    below = await load_erasure_positions(connection, owners)
-    stored = await load_conversation_erasures(owners)(connection)
+async def load_erasures(connection: Connection, owners: Sequence[Owner]) -> dict[Owner, Erasures]:
+    """Return the erasures of users and their conversations; every user has an entry, which may be empty.
+
+    A user may occur more than once in `owners`.
+    """
+    users = list(dict.fromkeys(owners))
+    if not users:
+        return {}
+    below = await load_erasure_positions(connection, users)
+    stored = await load_conversation_erasures(users)(connection)
     return {
         owner: Erasures(below.get(owner, 0), tuple(each.erased for each in some))
-        for owner, some in zip(owners, stored, strict=True)
+        for owner, some in zip(users, stored, strict=True)
     }
 
 
 @query
 async def drop_erased_windows(connection: Connection, windows: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure of their user or their conversation covers."""
-    owners = list(dict.fromkeys(window.owner for window in windows))
-    erased = await load_all_erasures(owners)(connection)
+    erased = await load_erasures([window.owner for window in windows])(connection)
     return [
         each for each in windows if not erased[each.owner].removes_window(each.conversation, each.from_seq)
     ]
