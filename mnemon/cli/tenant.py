@@ -166,9 +166,9 @@ async def move(
     """
     from mnemon.operations.tenant_move.run import TenantMove
 
-    async with _open_sites(tenant, target, data, address) as (here, there, addresses):
+    async with _open_sites(tenant, target, data, address) as (source_site, target_site, addresses):
         with show_positions() as progress:
-            result = await TenantMove(here, there, addresses, progress).perform()
+            result = await TenantMove(source_site, target_site, addresses, progress).perform()
     if as_json:
         show_json(_result_to_json(result, addresses[1]))
         return ExitCode.DONE
@@ -208,11 +208,11 @@ async def confirm(
     """
     from mnemon.operations.tenant_move.run import TenantMove, confirm_move
 
-    async with _open_sites(tenant, target, data) as (here, there, addresses):
-        await confirm_move(here, there, is_dry_run=True)
+    async with _open_sites(tenant, target, data) as (source_site, target_site, addresses):
+        await confirm_move(source_site, target_site, is_dry_run=True)
         with show_positions() as progress:
-            result = await TenantMove(here, there, addresses, progress).perform()
-        await confirm_move(here, there)
+            result = await TenantMove(source_site, target_site, addresses, progress).perform()
+        await confirm_move(source_site, target_site)
     if as_json:
         show_json(_result_to_json(result, addresses[1]))
     else:
@@ -241,10 +241,10 @@ async def revert(
     """
     from mnemon.operations.tenant_move.run import TenantMove
 
-    async with _open_sites(tenant, target, data) as (here, there, addresses):
+    async with _open_sites(tenant, target, data) as (source_site, target_site, addresses):
         with show_positions() as progress:
             result = await TenantMove(
-                there, here, (addresses[1], addresses[0]), progress, is_returning=True
+                target_site, source_site, (addresses[1], addresses[0]), progress, is_returning=True
             ).perform()
     if as_json:
         show_json(_result_to_json(result, addresses[0]))
@@ -291,11 +291,11 @@ async def abandon(
         )
     target = None if to is None else MoveTarget(to, to_database, to_schema)
     if target is None:
-        async with _open_site(tenant, require_deployment(data, "broker", "database")) as here:
-            result = await abandon_move(here, None)
+        async with _open_site(tenant, require_deployment(data, "broker", "database")) as source_site:
+            result = await abandon_move(source_site, None)
     else:
-        async with _open_sites(tenant, target, data) as (here, there, addresses):
-            result = await abandon_move(here, there, addresses[1])
+        async with _open_sites(tenant, target, data) as (source_site, target_site, addresses):
+            result = await abandon_move(source_site, target_site, addresses[1])
     abandoned = "revert" if result.is_revert else "move"
     if as_json:
         show_json({"abandoned": abandoned, "revoked_keys": result.keys, "has_copy": result.has_copy})
@@ -369,16 +369,21 @@ async def _open_sites(
     """
     from mnemon.operations.tenant_move.deployment import strip_login
 
-    here, there = require_deployment(data, "broker", "database"), target.build_deployment()
-    own, other = (strip_login(each.nats_url or "") for each in (here, there))
-    if own == other:
+    source_deployment = require_deployment(data, "broker", "database")
+    target_deployment = target.build_deployment()
+    source_url = strip_login(source_deployment.nats_url or "")
+    target_url = strip_login(target_deployment.nats_url or "")
+    if source_url == target_url:
         refuse(
             ExitCode.USAGE_ERROR,
             "--to names the deployment that the command already uses",
             "Name another one: --to URL|DIR",
         )
-    async with _open_site(tenant, here) as local, _open_site(tenant, there) as remote:
-        yield local, remote, (own, address or other)
+    async with (
+        _open_site(tenant, source_deployment) as source_site,
+        _open_site(tenant, target_deployment) as target_site,
+    ):
+        yield source_site, target_site, (source_url, address or target_url)
 
 
 @asynccontextmanager

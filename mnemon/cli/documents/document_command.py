@@ -94,7 +94,7 @@ def add(
 
     Exits with code 1, and sends nothing, if a folder has no files apart from ignored ones. The same applies
     if more than half of the files in its collection are missing, unless --remove or --dry-run is given. Exits
-    with code 1, after all other changes, if a folder below it cannot be read.
+    with code 1, after all other changes, if a folder inside DIR cannot be read.
 
     Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
 

@@ -49,8 +49,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     """Index the new and changed files of a folder, and remove the documents of missing files.
 
     With `dry_run`, only show these changes. End the command if there are no files, if most documents would be
-    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a folder below it
-    cannot be read.
+    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a folder inside
+    it cannot be read.
     """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
@@ -88,7 +88,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     folders = [path for path in reading.left_out if path.endswith("/")]
     for path in folders:
         typer.echo(
-            f"mnemon: the folder {make_printable(path)} cannot be read; its documents were not changed",
+            f"mnemon: the folder {make_printable(path)} cannot be read, and its documents were not changed:"
+            " make it readable, then run the command again",
             err=True,
         )
     return ExitCode.NEGATIVE_RESULT if folders else ExitCode.DONE

@@ -105,9 +105,7 @@ async def open_deployment(
 async def open_broker(deployment: "Deployment", name: str) -> AsyncIterator["Client"]:
     """Connect to the NATS servers of a deployment until the end of the block; log to standard error.
 
-    Args:
-        deployment: the deployment.
-        name: name of the connection, which the server's monitoring shows.
+    `name` is the name of the connection, which the server's monitoring shows.
 
     Raises:
         BrokerUnreachable: no server that mnemon can use answers.
