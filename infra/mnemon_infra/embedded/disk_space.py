@@ -71,7 +71,7 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
                 free=format_megabytes(free),
             )
         if broker:
-            said = broker.read_log(seen)
+            said = broker.read_log_file(seen)
             seen += len(said)
             is_stuck = is_stuck or _WRITE_ERROR in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):

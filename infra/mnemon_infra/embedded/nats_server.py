@@ -24,8 +24,8 @@ from mnemon_infra.process.data_folder import replace_file
 MAX_PAYLOAD = 8 * 1024 * 1024
 """Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused body."""
 
-RESTORED_PAYLOAD = 32 * 1024 * 1024
-"""Largest message in bytes during a restore: JetStream stores none that is larger.
+RESTORE_MAX_PAYLOAD = 32 * 1024 * 1024
+"""`max_payload` of the server during a restore, in bytes: the largest message that JetStream stores.
 
 A restored event has one more header than the event had, and its log may be of a server with a higher limit.
 """
@@ -153,7 +153,7 @@ class NatsServer(ServerProcess):
         process.send_signal(signal.SIGHUP)
         try:
             async with asyncio.timeout(_RELOAD_TIMEOUT):
-                while _RELOADED not in (said := self.read_log(before)):
+                while _RELOADED not in (said := self.read_log_file(before)):
                     if _NOT_RELOADED in said:
                         break
                     await asyncio.sleep(0.01)

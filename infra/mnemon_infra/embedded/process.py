@@ -165,10 +165,10 @@ class ServerProcess(ABC):
             await self._end_process(psutil.Process(self._process.pid))
         await self._process.wait()
 
-    def read_log(self, position: int) -> bytes:
-        """Return the bytes of the log file from a position on."""
+    def read_log_file(self, offset: int) -> bytes:
+        """Return the bytes of the log file from a byte offset to its end."""
         with self.log_path.open("rb") as log_file:
-            log_file.seek(position)
+            log_file.seek(offset)
             return log_file.read()
 
     def list_orphans(self) -> Iterator[psutil.Process]:
@@ -221,7 +221,7 @@ class ServerProcess(ABC):
 
     def _read_last_log_line(self) -> str:
         """Return the server's last fatal log line, else its last log line, with the path of the log file."""
-        lines = self.read_log(self._log_begin).decode(errors="replace").strip().splitlines()
+        lines = self.read_log_file(self._log_begin).decode(errors="replace").strip().splitlines()
         reason = next((line for line in reversed(lines) if any(mark in line for mark in _FATAL)), None)
         said = reason or (lines[-1] if lines else "no output")
         return f"{said} (see {self.log_path})"

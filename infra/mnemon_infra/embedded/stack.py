@@ -29,7 +29,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.disk_space import require_room, watch_disk
-from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORED_PAYLOAD, NatsServer
+from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORE_MAX_PAYLOAD, NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.health.consistency import require_same_log
@@ -180,8 +180,8 @@ async def run_stack(
         deployment: the configuration; a server that it names is not started.
         nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
         database_port: port of the database on 127.0.0.1; None opens a unix socket only.
-        with_streams: False is for a restore, which creates streams and consumers: they stay as they are, and
-            the broker takes messages of up to `RESTORED_PAYLOAD` bytes.
+        with_streams: False for a restore: streams and consumers are not created or changed, and the broker
+            accepts messages of up to `RESTORE_MAX_PAYLOAD` bytes.
 
     Raises:
         FolderInUse: another process holds the folder.
@@ -208,7 +208,7 @@ async def run_stack(
         mark_folder(data)
         broker = None
         if not deployment.nats_url:
-            max_payload = MAX_PAYLOAD if with_streams else RESTORED_PAYLOAD
+            max_payload = MAX_PAYLOAD if with_streams else RESTORE_MAX_PAYLOAD
             broker = NatsServer(data, nats_port, _read_log_key(deployment), max_payload)
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)

@@ -150,15 +150,15 @@ class ProcessProbe:
         stream_context = connection.jetstream()
         wanted = [str(config.name) for config in STREAMS]
         found = {str(info.config.name): info for info in await stream_context.streams_info()}
-        there = {name: found[name].state for name in wanted if name in found}
-        metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
-        metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
-        if LOG in there:
-            metrics.LOG_POSITION.set(there[LOG].last_seq)
+        states = {name: found[name].state for name in wanted if name in found}
+        metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in states.items()})
+        metrics.STREAM_BYTES.replace({name: state.bytes for name, state in states.items()})
+        if LOG in states:
+            metrics.LOG_POSITION.set(states[LOG].last_seq)
         infos = {
             info.name: info
             for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
-            if stream in there
+            if stream in states
             for info in await stream_context.consumers_info(stream)
             if info.name in DURABLES
         }
@@ -171,7 +171,7 @@ class ProcessProbe:
             *(
                 Fault("server", f"the stream {name} does not exist", "run `mnemon provision`")
                 for name in wanted
-                if name not in there
+                if name not in states
             ),
             *await self._check_durables(connection, infos),
             *await self._check_storage(stream_context),

@@ -11,12 +11,8 @@ async def spawn_module(
 ) -> asyncio.subprocess.Process:
     """Start `python -m MODULE ARGUMENTS`, with pipes for standard input and output.
 
-    Args:
-        module: the module.
-        arguments: arguments of the process.
-        first_line: first line of the standard input. It may have secrets, which other processes could read
-            in arguments and variables.
-        descriptors: file descriptors that the process inherits.
+    `first_line` is the first line of the standard input. It may have secrets, which other processes could
+    read in arguments and variables. `descriptors` are file descriptors that the process inherits.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
@@ -32,7 +28,10 @@ async def spawn_module(
 
 
 async def end_child(process: asyncio.subprocess.Process, seconds: float) -> None:
-    """Close the standard input of a process, and wait for its end; kill it after some seconds."""
+    """Close the standard input of a process and wait for its end.
+
+    Kill the process after `seconds`, or if the wait is cancelled.
+    """
     assert process.stdin is not None
     process.stdin.close()
     try:

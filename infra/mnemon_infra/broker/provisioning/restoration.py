@@ -66,13 +66,14 @@ class ForeignEvent(Exception):
 
 
 class MessageTooLarge(Exception):
-    """An event of the backup is larger than the NATS server accepts (`max_payload`)."""
+    """An event of a backup or of a moved tenant is larger than the NATS server accepts (`max_payload`)."""
 
     def __init__(self, position: int, size: int, most: int) -> None:
         needed = max(8, math.ceil(size / 2**20))
         super().__init__(
             f"the event at position {position:,} has {size:,} bytes, and the NATS server accepts at most "
-            f"{most:,}: set max_payload: {needed}MB in its configuration"
+            f"{most:,}. Set `max_payload: {needed}MB` in the server's configuration, reload it, and run the "
+            "same command again"
         )
 
 

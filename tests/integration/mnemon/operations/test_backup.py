@@ -37,7 +37,7 @@ from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.delivery import STORED_AT
-from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORED_PAYLOAD, NatsServer
+from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORE_MAX_PAYLOAD, NatsServer
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 from mnemon_infra.settings.history import read_history, read_settings_at
 from mnemon_infra.settings.store import change_settings
@@ -173,16 +173,18 @@ async def test_a_larger_event_is_refused_with_the_setting_of_the_server(
 ) -> None:
     position = await publish_at_limit(stock, other.max_payload + 1)
     await back_up(stock.connection, folder)
-    with pytest.raises(MessageTooLarge, match=f"position {position:,} has .*: set max_payload: 9MB in"):
+    with pytest.raises(MessageTooLarge, match=f"position {position:,} has .*\\. Set `max_payload: 9MB` in"):
         await restore(other, folder)
 
 
-async def test_a_folder_takes_each_event_that_its_log_had(stock: Stock, folder: Path, tmp_path: Path) -> None:
+async def test_restore_into_a_folder_accepts_the_largest_event_of_the_log(
+    stock: Stock, folder: Path, tmp_path: Path
+) -> None:
     room = stock.connection.max_payload - len(b"NATS/1.0\r\nNats-Msg-Id: x\r\n\r\n")
     await stock.publish("chat.acme.u1.-.message.v1", b"x" * room, Nats_Msg_Id="x")
     await back_up(stock.connection, folder)
     data = tmp_path / "other"
-    async with empty_server(data, RESTORED_PAYLOAD) as connection:
+    async with empty_server(data, RESTORE_MAX_PAYLOAD) as connection:
         await restore(connection, folder)
     async with empty_server(data) as connection:
         assert await records_of(connection) == await records_of(stock.connection)
