@@ -23,6 +23,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_owner_filter, build_tenant_event_filter, find_origin
 from mnemon_infra.broker.provisioning.restoration import (
     BATCH_BYTES,
+    BATCH_HEADROOM,
     ExactMessage,
     MessageTooLarge,
     store_batch,
@@ -136,17 +137,21 @@ class TenantCopy:
                     batch, size = [], 0
                 message = build_moved_message(event, self.positions, self.prefix)
                 length = self._measure_message(event, message)
-                if batch and (len(batch) >= BATCH or size + length > BATCH_BYTES):
+                is_alone = length + BATCH_HEADROOM > self._target.max_payload
+                if batch and (is_alone or len(batch) >= BATCH or size + length > BATCH_BYTES):
                     copied += await self._store_copies(batch)
                     batch, size = [], 0
                     progress(event.position, up_to)
                 batch.append((event.position, message))
-                if event.name != "model.called":
+                if event.name != "model.called" and not is_alone:
                     # A copy of a model call is removed once retention has removed the call at the source.
                     holder = message
                 if origin := find_origin(event.delivery.subject):
                     self.changed.add(origin.owner[1])
                 size += length
+                if is_alone:
+                    copied += await self._store_copies(batch)
+                    batch, size = [], 0
         if batch:
             copied += await self._store_copies(batch)
         self.reached = max(self.reached, up_to)

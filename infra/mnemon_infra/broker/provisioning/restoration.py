@@ -41,7 +41,7 @@ PAUSE: Final = 0.5
 
 SETTINGS_STREAM: Final = f"KV_{SETTINGS}"
 
-_BATCH_HEADROOM: Final = 160
+BATCH_HEADROOM: Final = 160
 """Maximum bytes of the headers of a batch: `Nats-Batch-Id`, `Nats-Batch-Sequence`, `Nats-Batch-Commit`."""
 
 _DUPLICATE_WINDOW: Final = 0.1
@@ -237,7 +237,7 @@ class ExactWriter:
         size = len(message.body) + len(message.encode_headers(_build_position_header(position - 1)))
         if size > most:
             raise MessageTooLarge(position, size, most)
-        is_alone = size + _BATCH_HEADROOM > most
+        is_alone = size + BATCH_HEADROOM > most
         event_id = message.headers.get(MESSAGE_ID, "")
         is_full = len(self._batch) >= BATCH or self._bytes + size > BATCH_BYTES
         if self._batch and (is_alone or is_full or event_id in self._ids):

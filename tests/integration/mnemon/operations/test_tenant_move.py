@@ -257,6 +257,36 @@ async def test_memory_is_the_same_after_a_move(pair: Pair) -> None:
     assert info.state.last_seq >= await read_log_end(pair.old.jetstream())
 
 
+async def test_event_as_large_as_the_target_accepts_is_copied_without_a_batch(
+    connection: Client, tmp_path: Path
+) -> None:
+    """The headers of a batch would make the event, or a placeholder with its body, too large."""
+    (tmp_path / "other").mkdir()
+    server = NatsServer(tmp_path / "other", None, max_payload=2**20)
+    await server.start()
+    async with AsyncExitStack() as ends:
+        ends.push_async_callback(server.stop)
+        target = await connect(server.url, name="test")
+        ends.push_async_callback(target.close)
+        await provision(target)
+        stock, subject = Stock(connection), f"chat.{TENANT}.u1.-.message.v1"
+        copy = TenantCopy(connection, target, TENANT, "m1", is_returning=False)
+        first = await stock.publish(subject, b"{}", Nats_Msg_Id="first")
+        await copy.copy_events(first, lambda *_: None)
+        (headers,) = [each.headers or {} async for each, _ in copy.read_copies(0)]
+        room = target.max_payload - len(ExactMessage("", headers, b"").encode_headers())
+        said = [
+            first,
+            await stock.publish(subject, b"{}"),
+            await stock.publish(subject, b"x" * room, Nats_Msg_Id="large"),
+        ]
+        gap = await stock.say("of another tenant", "globex.u9.-")
+        erased = {"up_to_seq": gap + 1, "conversation": "c", "spans": [{"from_seq": gap, "to_seq": gap + 1}]}
+        end = await stock.publish(f"memory.{TENANT}.u1.user.erased.v1", erased)
+        await copy.copy_events(end, lambda *_: None)
+        assert [copy.positions.find(each) for each in (*said, gap, end)] == [1, 2, 3, 4, 5]
+
+
 async def test_events_keep_ids_and_times(pair: Pair) -> None:
     await tell_story(Stock(pair.old))
     await settled(pair.old)
