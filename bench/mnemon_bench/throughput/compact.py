@@ -21,6 +21,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import build_ask_subject, build_memory_subject, build_thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.connection import connect_deployment
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -31,6 +32,9 @@ KEY_FACTS = 8
 
 GROWN = 20
 """Number of messages from which on a conversation has summaries."""
+
+INDEX_TIMEOUT = 60.0
+"""Maximum wait until the messages of a step can be found, in seconds: contexts show what a search finds."""
 
 TARGETS = {
     "at_most": {
@@ -92,6 +96,7 @@ async def run(
         for first in range(0, messages, step):
             said += await publish_messages(connection, _generate_messages(first, min(step, messages - first)))
             await wait_for_summaries(connection, said[-1])
+            await AppliedPosition("index").wait_for(connection.jetstream(), said[-1], INDEX_TIMEOUT)
             summaries = [each async for each in _read_summaries(connection)]
             live = _select_live_summaries(summaries)
             covered = max((each.to_seq for each in live), default=0)
