@@ -142,15 +142,15 @@ async def test_a_lost_folder_is_restored_without_an_erased_user(
         async with MemoryClient.connect(address(endpoints.nats), tenant="acme", timeouts=TIMEOUTS) as memory:
             assert (await memory.history(ERASED)).messages == ()
             assert len((await memory.history("u1", limit=5)).messages) == 5
+        await until(lambda: up.endpoints is not None)
+        async with asyncio.timeout(90):
+            while (await mnemon("audit", "--data", restored_folder)).code:
+                await asyncio.sleep(0.5)  # `index` catches up
         verified = await mnemon(
             "erase", "acme", ERASED, "--verify", "--text", ERASED, "--data", restored_folder, "--json"
         )
         left = json.loads(verified.out)
         assert not any((*left["left"].values(), *left["found"].values())), left
-        await until(lambda: up.endpoints is not None)
-        async with asyncio.timeout(90):
-            while (await mnemon("audit", "--data", restored_folder)).code:
-                await asyncio.sleep(0.5)  # `index` catches up
         succeeded(await mnemon("status", "--data", restored_folder))
     finally:
         await up.stop()
