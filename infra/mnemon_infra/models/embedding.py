@@ -8,7 +8,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-_LETTER = re.compile(r"[^\W\d_]")
+LETTER = re.compile(r"[^\W\d_]")
+"""A letter of any script."""
+
 _LATIN = re.compile(r"(?=[\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
 _RUSSIAN = re.compile("[а-яё]", re.IGNORECASE)
 _OTHER_CYRILLIC = re.compile("[ђѓєѕіїјљњћќўџґ]", re.IGNORECASE)
@@ -35,7 +37,7 @@ class Sparse(NamedTuple):
 
 def is_mostly_latin(text: str) -> bool:
     """Return whether at least half of the letters of a text are Latin; True for a text without letters."""
-    return 2 * len(_LATIN.findall(text)) >= len(_LETTER.findall(text))
+    return 2 * len(_LATIN.findall(text)) >= len(LETTER.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Thresholds:
     def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts: 1, or `trust_other`."""
         known = len(_LATIN.findall(query)) + len(_RUSSIAN.findall(query))
-        is_known = 2 * known >= len(_LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)
+        is_known = 2 * known >= len(LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)
         return 1.0 if is_known else self.trust_other
 
 

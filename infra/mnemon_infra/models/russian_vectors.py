@@ -53,8 +53,8 @@ _LOADING: Final = Lock()
 class RussianVectors:
     """Sums the vectors of a text's Russian words, numbers and pictographs; rare words weigh more.
 
-    What navec lacks, such as many names and all numbers, gets a vector computed from its characters, which is
-    similar to no other vector. Only the first `dimension` dimensions of navec's vectors are used.
+    Numbers, and words that navec lacks, such as many names, get vectors computed from their characters, which
+    are similar to no other vector. Only the first `dimension` dimensions of navec's vectors are used.
     """
 
     def __init__(self, navec: Navec, dimension: int) -> None:

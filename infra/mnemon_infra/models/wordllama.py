@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
 from mnemon_infra.models.embedding import (
+    LETTER,
     CorpusStatistics,
     EmbeddingNotConfigured,
     Thresholds,
@@ -97,7 +98,6 @@ Tokens of `wordllama` are parts of its words: "Мост" and "мост" have dif
 similar.
 """
 
-_LETTER: Final = re.compile(r"[^\W\d_]")
 
 EmbeddingResult = TypeVar("EmbeddingResult")
 
@@ -230,12 +230,12 @@ class WordLlama:
         for row in russian:
             others[row] = WORD.sub(" ", texts[row][:LONGEST])
             # Without letters, the rest has digits and punctuation marks, which say little as tokens.
-            if not _LETTER.search(others[row]):
+            if not LETTER.search(others[row]):
                 others[row] = ""
         sums = self._sum_tokens(others, weights)
         for row in russian:
             text = fold_marks(texts[row][:LONGEST])
-            letters, cyrillic = len(_LETTER.findall(others[row])), sum(map(len, WORD.findall(text)))
+            letters, cyrillic = len(LETTER.findall(others[row])), sum(map(len, WORD.findall(text)))
             share = letters / (letters + cyrillic)
             sums[row] = share * sums[row] + (1 - share) * normalise_length(words.sum_words(text))
         return normalise_length(sums)
