@@ -1,6 +1,6 @@
 """Comparison of the files of a folder with the documents of its collection. No I/O."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -41,7 +41,7 @@ def compare_files(
     collection: str,
     origin: Origin,
     digests: Mapping[str, str],
-    left_out: Collection[str],
+    left_out: Iterable[str],
     known: Iterable[DocumentInfo],
 ) -> FolderChanges:
     """Compare the files of a folder with the documents of its collection.
@@ -72,10 +72,11 @@ def compare_files(
             unchanged.append(path)
         else:
             changed.append(path)
-    folders = tuple(path for path in left_out if path.endswith("/"))
+    kept = frozenset(left_out)
+    folders = tuple(path for path in kept if path.endswith("/"))
     removed = [
         document_id
         for document_id, each in documents.items()
-        if each.source and each.source not in left_out and not each.source.startswith(folders)
+        if each.source and each.source not in kept and not each.source.startswith(folders)
     ]
     return FolderChanges(added, changed, unchanged, sorted(removed))
