@@ -67,11 +67,11 @@ async def _measure_bare_loop(deployment: Deployment, messages: int) -> dict[str,
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     async with await connect_deployment(deployment, name="bench") as connection:
         await connection.jetstream().add_consumer("LOG", consumer)
-        located = await create_schema(deployment)
+        isolated = await create_schema(deployment)
         arguments = (
-            str(located.nats_url),
-            format_libpq_url(located),
-            located.database_schema,
+            str(isolated.nats_url),
+            format_libpq_url(isolated),
+            isolated.database_schema,
             durable,
             str(messages),
         )

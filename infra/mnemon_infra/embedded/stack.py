@@ -222,16 +222,16 @@ async def run_stack(
         # With a Qdrant server, the folder tells which disk to watch.
         if deployment.qdrant_url or not deployment.vectors_folder:
             started |= {"vectors_folder": data / "vectors"}
-        located = Deployment(**deployment.model_dump() | started)
-        endpoints = Endpoints.from_deployment(located)
+        deployment = Deployment(**deployment.model_dump() | started)
+        endpoints = Endpoints.from_deployment(deployment)
         if broker:
-            located = located.model_copy(update={"nats_url": broker.build_login_url("worker")})
-        stack = Stack(data, located, servers, endpoints)
+            deployment = deployment.model_copy(update={"nats_url": broker.build_login_url("worker")})
+        stack = Stack(data, deployment, servers, endpoints)
         # In this order: if the schema belongs to a newer version, the streams do not change either.
-        await _migrate_schema(located)
+        await _migrate_schema(deployment)
         if with_streams:
             await _provision_streams(
-                broker.build_login_url("operator") if broker else str(located.nats_url), located
+                broker.build_login_url("operator") if broker else str(deployment.nats_url), deployment
             )
         await ends.enter_async_context(stack.keep_servers())
         yield stack

@@ -100,14 +100,14 @@ class ConversationExtent:
         summaries: all live summaries, shown or not.
         messages: log positions of the messages that were read and not counted, by event id.
         counts: counts of older messages, by log position.
-        located: counted messages that may be shown: log positions by event id.
+        counted_positions: counted messages that may be shown: log positions by event id.
         wordless: messages without words or tools, which cannot be shown.
     """
 
     summaries: Sequence[SummaryRange]
     messages: Mapping[str, int]
     counts: Sequence[MessageCount]
-    located: Mapping[str, int]
+    counted_positions: Mapping[str, int]
     wordless: AbstractSet[str] = frozenset()
 
     @classmethod
@@ -140,7 +140,7 @@ class ConversationExtent:
         """Return the number of messages in `counts` that no summary covers and that `rows` lacks."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
-            row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows
+            row.event_id in self.counted_positions and not is_covered(row.seq, self.summaries) for row in rows
         )
 
     def count_messages(
@@ -159,7 +159,7 @@ class ConversationExtent:
             numbers["shown" if is_shown else classify_unshown(seq)] += 1
         for seq, count in self.counts:
             numbers[classify_unshown(seq)] += count
-        for event_id, seq in self.located.items():
+        for event_id, seq in self.counted_positions.items():
             if event_id in shown_ids or event_id in self.wordless:
                 numbers[classify_unshown(seq)] -= 1
                 numbers["shown"] += 1
