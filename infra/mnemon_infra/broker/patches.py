@@ -58,31 +58,19 @@ async def fetch(
     runs. So the fetch pauses before it raises.
     """
     try:
-        return await _fetch_patiently(self, batch, timeout, heartbeat)
+        if self in _idle:
+            messages = await _fetch(self, 1, IDLE_WAIT, heartbeat)
+        elif batch == 1 or timeout is None or heartbeat is not None:
+            messages = await _fetch(self, batch, timeout, heartbeat)
+        else:
+            messages = await _collect_batch(self, batch, timeout)
     except (nats.errors.ConnectionClosedError, ServiceUnavailableError):
         await asyncio.sleep(PAUSE)
         raise
     except TimeoutError as error:
         _idle.add(self)
         raise nats.errors.TimeoutError from error
-
-
-async def _fetch_patiently(
-    subscription: JetStreamContext.PullSubscription,
-    batch: int,
-    timeout: float | None,  # noqa: ASYNC109
-    heartbeat: float | None,
-) -> list[Msg]:
-    try:
-        if batch == 1 or timeout is None or heartbeat is not None:
-            messages = await _fetch(subscription, batch, timeout, heartbeat)
-        else:
-            messages = await _collect_batch(subscription, batch, timeout)
-    except TimeoutError:
-        if subscription not in _idle:
-            raise
-        messages = await _fetch(subscription, 1, IDLE_WAIT, heartbeat)
-    _idle.discard(subscription)
+    _idle.discard(self)
     return messages
 
 
