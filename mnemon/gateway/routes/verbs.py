@@ -21,14 +21,15 @@ RequestKey = Annotated[
     Header(
         min_length=1,
         max_length=240,
-        description="Id of the request. A request that adds a fact, a task or a document adds it once, "
-        "however often it is repeated with the same key. `update` and `forget` take no key together with "
-        "`query`, because a repetition may mean another fact. All other requests ignore the key: they may be "
-        "repeated without one.",
+        description="Id of the request. A request that adds a fact, a task or a document, changes a fact, or "
+        "sets the user's data does so once, however often it is repeated with the same key, so that a late "
+        "repetition undoes no other change. `update` and `forget` take no key together with `query`, because "
+        "a repetition may mean another fact. All other requests ignore the key: they may be repeated without "
+        "one.",
     ),
 ]
 _IgnoredKey = Annotated[str | None, Header(include_in_schema=False)]
-_WITH_KEY: Final = frozenset({"save", "tasks", "document", "update", "forget"})
+_WITH_KEY: Final = frozenset({"save", "tasks", "document", "profile", "update", "forget"})
 """Verbs that read the header `Idempotency-Key`."""
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -118,6 +118,29 @@ async def test_repeated_addition_with_a_key_adds_once(shared: Up) -> None:
         again = (await client.post("/v1/users/anna/save", json=fact, headers=key)).json()
         assert (again["decision"], again["id"]) == ("saved", saved["id"]), "the decision on the first request"
         assert (await client.post("/v1/users/anna/read")).json()["facts"] == []
+
+
+async def test_repeated_change_with_a_key_undoes_no_later_change(shared: Up) -> None:
+    async with tenant(shared) as client:
+
+        async def post(verb: str, body: Any, key: str | None = None) -> Any:
+            headers = {"Idempotency-Key": key} if key else {}
+            answer = await client.post(f"/v1/users/anna/{verb}", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        saved = await post("save", {"text": "Lives in Leeds"})
+        first = {"id": saved["id"], "text": "Lives in York"}
+        assert (await post("update", first, "k1"))["fact"]["text"] == "Lives in York"
+        await post("update", {"id": saved["id"], "text": "Lives in Bath"})
+        assert (await post("update", first, "k1"))["fact"]["text"] == "Lives in Bath"
+        assert (await post("get", {"id": saved["id"]}))["fact"]["text"] == "Lives in Bath"
+        assert (await post("update", first, "k2"))["fact"]["text"] == "Lives in York"
+
+        assert (await post("profile", {"fields": {"city": "York"}}, "k1"))["profile"] == {"city": "York"}
+        await post("profile", {"fields": {"city": "Bath"}})
+        assert (await post("profile", {"fields": {"city": "York"}}, "k1"))["profile"] == {"city": "Bath"}
+        assert (await post("profile", {"fields": {"city": "York"}}, "k2"))["profile"] == {"city": "York"}
 
 
 async def test_change_by_query_takes_no_idempotency_key(shared: Up) -> None:

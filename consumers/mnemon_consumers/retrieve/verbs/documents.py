@@ -7,7 +7,7 @@ from typing import Any
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import (
     await_reply,
-    identify_addition,
+    identify_event,
     report_unconfirmed_addition,
 )
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
@@ -68,7 +68,7 @@ class DocumentVerb:
                 f"the document has {len(request.text):,} characters, and the limit is {limit:,} (setting "
                 "`documents.characters`); split the document",
             )
-        event_id = identify_addition(address)
+        event_id = identify_event(address)
         event = DocumentAddedV1(
             document_id=request.document_id or event_id,
             text=request.text,

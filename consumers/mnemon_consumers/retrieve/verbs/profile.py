@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import attempt_check, await_reply
+from mnemon_consumers.retrieve.verbs.request_context import attempt_check, await_reply, identify_event
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
@@ -29,7 +29,8 @@ class ProfileVerbs:
             min_seq = request.min_seq
             if request.fields:
                 await attempt_check(self._check_size(address, request.fields))
-                min_seq = await self._log.publish_event(address, ProfileSetV1(fields=request.fields))
+                event = ProfileSetV1(fields=request.fields)
+                min_seq = await self._log.publish_event(address, event, identify_event(address))
             seen = await self._memory.load_profile(address.owner, min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 

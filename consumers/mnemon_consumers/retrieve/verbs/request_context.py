@@ -25,10 +25,10 @@ def get_current_time() -> datetime:
     return datetime.now(UTC)
 
 
-def identify_addition(address: Address) -> str:
-    """Return the event id of an addition: new, or derived from the id of the request if it has one.
+def identify_event(address: Address) -> str:
+    """Return the id of the event of a request: new, or derived from the id of the request if it has one.
 
-    A request that is repeated with its id has the same event id, so `persist` stores the addition once.
+    A request that is repeated with its id has the same event id, so its change is stored once.
     """
     request_id = get_request_id()
     if request_id is None:

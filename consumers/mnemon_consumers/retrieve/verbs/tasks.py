@@ -9,7 +9,7 @@ from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.request_context import (
     attempt_check,
     await_reply,
-    identify_addition,
+    identify_event,
     report_unconfirmed_addition,
 )
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
@@ -53,7 +53,7 @@ class TaskVerb:
     async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "the field is missing or blank; give the text of the task")
-        event_id = identify_addition(address)
+        event_id = identify_event(address)
         task_id = request.task_id or event_id
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         await attempt_check(self._check_size(address, event))

@@ -66,10 +66,14 @@ class FactRecord(NamedTuple):
 
 
 class FactHistory(NamedTuple):
-    """The current version of a fact, and its former versions, newest first, at most `MOST_VERSIONS` - 1."""
+    """The current version of a fact, and its former versions, newest first, at most `MOST_VERSIONS` - 1.
+
+    `event_ids` are the ids of the events of all these versions.
+    """
 
     fact: FactRecord
     versions: Sequence[Fact]
+    event_ids: frozenset[str]
 
 
 class FactEventRecord(NamedTuple):
@@ -116,7 +120,7 @@ def _select_events() -> Select[Any]:
 def _select_versions() -> Select[Any]:
     # Read the recorded versions, not the former text in an update: two updates at once name the same one.
     return (
-        select(events.c.seq, events.c.body["fact"].astext)
+        select(events.c.seq, events.c.event_id, events.c.body["fact"].astext)
         .where(is_owned(events), has_name(VERSIONS), IS_WANTED, events.c.body.isnot(None))
         .order_by(events.c.seq.desc())
         .limit(MOST_VERSIONS)
@@ -213,5 +217,9 @@ def _parse_texts(array: str | None) -> tuple[str, ...]:
 
 
 def _make_history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
-    former = sorted((seq, body) for seq, body in versions if seq < fact.seq)
-    return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])
+    former = sorted((seq, body) for seq, _, body in versions if seq < fact.seq)
+    return FactHistory(
+        fact,
+        [Fact.model_validate_json(body) for _, body in reversed(former)],
+        frozenset(event_id for _, event_id, _ in versions),
+    )

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
-from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
@@ -18,7 +17,7 @@ from mnemon_consumers.retrieve.verbs.facts.query import (
 )
 from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time, identify_event
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
@@ -123,9 +122,11 @@ class FactVerbs:
         # The lock serialises all rewrites of the user's facts, so that no rewrite undoes another.
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
-            position = await self._rewrite_fact(
-                address, _require_fact(seen.value, fact_id).fact, changes, seen.seq
-            )
+            history, position = _require_fact(seen.value, fact_id), seen.seq
+            event_id = identify_event(address)
+            # A request repeated with its id must not undo changes that were made after it.
+            if event_id not in history.event_ids:
+                position = await self._rewrite_fact(address, history.fact, changes, seen.seq, event_id)
         return await self._build_reply(owner, fact_id, position, expected)
 
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
@@ -138,7 +139,9 @@ class FactVerbs:
                 queried = await self._query.choose_fact(owner, query, await self._log.read_end())
                 if queried.named is not None:
                     stack.enter_context(report_unconfirmed_query("change", queried.named))
-                    position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
+                    position = await self._rewrite_fact(
+                        address, queried.named, changes, queried.seq, identify_event(address)
+                    )
             if queried.named is not None:
                 return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
         return UpdateReplyV2(
@@ -171,9 +174,9 @@ class FactVerbs:
         )
 
     async def _rewrite_fact(
-        self, address: Address, stored: FactRecord, changes: FactChanges, seq: int
+        self, address: Address, stored: FactRecord, changes: FactChanges, seq: int, event_id: str
     ) -> int:
-        """Change a fact; return the log position that reflects the change.
+        """Change a fact by an event with the id `event_id`; return the log position that reflects the change.
 
         `seq` is the log position that `stored` reflects; it is returned if the fact already is as requested.
         """
@@ -183,7 +186,6 @@ class FactVerbs:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        event_id = str(uuid4())
         new = await self._build_points(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
         # The point follows the event: `index` repairs the point of an event, but not one without an event.

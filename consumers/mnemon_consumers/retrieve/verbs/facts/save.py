@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
-from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, identify_addition
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, identify_event
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -58,7 +58,7 @@ class SaveVerb:
         async def propose() -> Reply:
             connection = self._broker.connection
             pattern = build_thing_filter(address.tenant, address.user, "fact")
-            proposal_id = identify_addition(address)
+            proposal_id = identify_event(address)
             async with _watch_publications(connection, pattern) as woken:
                 position = await self._log.publish_event(address, proposal, proposal_id)
                 if get_request_id() is not None:
