@@ -2,7 +2,7 @@
 
     uv run python -m mnemon_bench.quality.follow_ups [DATA ...]
 
-The follow-ups of `follow_ups.json` ask about the Russian conversation that mnemon ships. Each DATA is a
+The follow-ups of `follow_ups.json` ask about a Russian conversation that mnemon ships. Each DATA is a
 file or a folder of conversations in the LoCoMo format. Its questions depend on no other message: each is
 asked alone, and after an unrelated question about the same conversation, which should not change the recall.
 """
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemon_bench.quality.in_process_search import InProcessSearch, average_recall
-from mnemon_bench.quality.recall import ADVERSARIAL, LabelledConversations, load_conversations, load_dialogue
+from mnemon_bench.quality.recall import ADVERSARIAL, RUSSIAN, LabelledConversations, load_conversations
 
 FOLLOW_UPS: Final = Path(__file__).with_name("follow_ups.json")
+FRIENDS: Final = RUSSIAN / "friends.json"
+"""The conversation that the questions of `FOLLOW_UPS` are about."""
 
 
 class FollowUp(NamedTuple):
@@ -31,8 +33,8 @@ class FollowUp(NamedTuple):
 
 
 def load_follow_ups() -> list[FollowUp]:
-    """Load the follow-up questions about the Russian conversation."""
-    (conversation,) = load_dialogue().conversations
+    """Load the follow-up questions about the conversation `FRIENDS`."""
+    (conversation,) = load_conversations(FRIENDS).conversations
     user = conversation.events[0].user
     return [
         FollowUp(user, each["question"], tuple(each["preceding"]), frozenset(each["evidence"]))
@@ -74,9 +76,9 @@ def main() -> None:
         nargs="*",
         help="Conversations in the LoCoMo format: files, or folders of JSON files. Each answerable "
         "question is asked alone, and after an unrelated question. Default: none; only the follow-ups about "
-        "the Russian conversation that mnemon ships are asked.",
+        "a Russian conversation that mnemon ships are asked.",
     )
-    sets = [("follow-ups", load_dialogue(), load_follow_ups())]
+    sets = [("follow-ups", load_conversations(FRIENDS), load_follow_ups())]
     for path in parser.parse_args().data:
         data = load_conversations(path)
         sets.append((f"unrelated, {path.name}", data, list_unrelated_questions(data)))

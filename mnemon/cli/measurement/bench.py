@@ -57,7 +57,7 @@ def bench(
             help="Input of the benches recall, secrets and dedupe-quality. For recall: a file, or a folder "
             "of files, with conversations in the LoCoMo format. For secrets: labelled sentences; for "
             "dedupe-quality: labelled pairs of facts; both with one JSON object per line. Default: the "
-            "Russian conversation and the lists that mnemon contains.",
+            "Russian conversations and the lists that mnemon contains.",
         ),
     ] = None,
     hours: Annotated[
@@ -122,11 +122,11 @@ def _create_file(path: Path) -> Path:
 
 
 def _load_conversations(path: Path | None) -> "LabelledConversations":
-    from mnemon_bench.quality.recall import load_conversations, load_dialogue
+    from mnemon_bench.quality.recall import load_conversations, load_russian_conversations
     from mnemon_producers.locomo import NotLocomo
 
     if path is None:
-        return load_dialogue()
+        return load_russian_conversations()
     try:
         return load_conversations(path)
     except OSError as error:

@@ -63,7 +63,13 @@ def test_wheel_adds_only_names_that_begin_with_mnemon(wheel: Path) -> None:
 def test_wheel_contains_the_data_of_benches(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    data = "russian_dialogue.json", "fact_questions.json", "pairs.jsonl", "secrets.jsonl"
+    conversations = ("friends", "relatives", "assistant")
+    data = (
+        *(f"russian_conversations/{name}.json" for name in conversations),
+        "fact_questions.json",
+        "pairs.jsonl",
+        "secrets.jsonl",
+    )
     assert {f"mnemon_bench/quality/{name}" for name in data} <= names
     assert len(names) > 1
 

@@ -1,16 +1,17 @@
-"""Recall of follow-up questions about the Russian conversation that mnemon contains."""
+"""Recall of follow-up questions about a Russian conversation that mnemon contains."""
 
 import re
 
 import pytest
 
 from mnemon_bench.quality.follow_ups import (
+    FRIENDS,
     list_unrelated_questions,
     load_follow_ups,
     measure_recall,
 )
 from mnemon_bench.quality.in_process_search import InProcessSearch
-from mnemon_bench.quality.recall import load_dialogue
+from mnemon_bench.quality.recall import load_conversations
 
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 REPLIES = {
@@ -23,7 +24,7 @@ REPLIES = {
 
 @pytest.fixture(scope="module")
 def search() -> InProcessSearch:
-    return InProcessSearch(load_dialogue())
+    return InProcessSearch(load_conversations(FRIENDS))
 
 
 @pytest.mark.parametrize("is_russian", [True, False])
@@ -49,7 +50,7 @@ def test_a_long_reply_in_between_does_not_hide_the_topic(search: InProcessSearch
 
 @pytest.mark.long
 def test_unrelated_messages_change_no_question_that_stands_by_itself(search: InProcessSearch) -> None:
-    asked = list_unrelated_questions(load_dialogue())
+    asked = list_unrelated_questions(load_conversations(FRIENDS))
 
     alone = measure_recall(search, [each._replace(preceding=()) for each in asked])
     together = measure_recall(search, asked)
