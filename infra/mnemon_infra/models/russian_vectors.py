@@ -39,8 +39,13 @@ Representations".
 CACHED_WORDS: Final = 20_000
 """Maximum number of words whose weighted vectors a process caches: 20 MB."""
 
-WORD: Final = re.compile(r"[\u0400-\u0481\u048a-\u052f]+(?:-[\u0400-\u0481\u048a-\u052f]+)*")
-"""A word in Cyrillic script."""
+_LETTERS: Final = r"[\u0400-\u0481\u048a-\u052f]++"
+
+WORD: Final = re.compile(rf"(?<![^\W\d_]){_LETTERS}(?:-{_LETTERS})*+(?![^\W\d_])")
+"""A word in Cyrillic script.
+
+A word of several scripts does not match: it is usually a Latin word with a letter that looks alike.
+"""
 
 _COUNTED: Final = re.compile(rf"{WORD.pattern}|\d+(?:[+-](?!\w))?|[\u2600-\u27bf\U0001f000-\U0001faff]")
 """A Cyrillic word, a number with its sign after it, as in the blood group `2+`, or a pictograph."""

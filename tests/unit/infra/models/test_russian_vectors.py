@@ -29,7 +29,7 @@ async def main() -> None:
             beats += 1
 
     model = load_wordllama()
-    await model.embed(["I live in Leeds", "Zoë"])
+    await model.embed(["I live in Leeds", "Zoë", "his \u0441rush"])
     assert not are_russian_vectors_loaded()
     heart = asyncio.create_task(beat())
     with patch.object(russian_vectors.Navec, "load", side_effect=russian_vectors.Navec.load) as load:
