@@ -40,7 +40,7 @@ from mnemon_consumers.retrieve.search.messages.answerability import (
     load_answerability_weights,
 )
 from mnemon_consumers.retrieve.search.messages.rerank import list_best_messages
-from mnemon_infra.models.wordllama import THRESHOLDS
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 
 Kind = Literal["answered", "other_conversation", "adversarial"]
 

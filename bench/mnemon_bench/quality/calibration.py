@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from mnemon_infra.models.embedding import Embedder
-from mnemon_infra.models.wordllama import load_word_similarity
 
 PRECISION: Final = 0.95
 """Required precision: replacing an unrelated fact is worse than keeping one fact twice."""
 
-PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
+PAIRS: Final = Path(__file__).with_name("datasets") / "pairs.jsonl"
 """The labelled pairs that mnemon ships."""
 
 THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))

@@ -21,9 +21,9 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.language.port import ModelAnswer, Usage
-from mnemon_infra.models.wordllama import load_word_similarity
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
 """Relation of two facts that dedupe has found; `refused` if the policy refuses one of the facts."""

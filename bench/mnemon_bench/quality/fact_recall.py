@@ -24,10 +24,10 @@ from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
-from mnemon_infra.models.wordllama import THRESHOLDS, load_wordllama
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS, load_wordllama
 from mnemon_infra.vectors.texts import Texts
 
-QUESTIONS: Final = Path(__file__).with_name("fact_questions.json")
+QUESTIONS: Final = Path(__file__).with_name("datasets") / "fact_questions.json"
 
 NOW: Final = datetime(2026, 11, 29, tzinfo=UTC)
 """Time of the questions, and of all facts."""

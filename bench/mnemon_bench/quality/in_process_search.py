@@ -33,9 +33,9 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage
-from mnemon_infra.models import concepts
+from mnemon_infra.models.embedders.wordllama import load_wordllama
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, Sparse, Thresholds
-from mnemon_infra.models.wordllama import load_wordllama
+from mnemon_infra.models.words import concepts
 from mnemon_infra.vectors.port import PointHit
 from mnemon_infra.vectors.texts import Texts, build_message_texts
 from mnemon_producers.events import ChatEvent

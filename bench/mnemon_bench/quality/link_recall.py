@@ -26,7 +26,7 @@ from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.messages.lookup import VisibleMessage
-from mnemon_infra.models.wordllama import THRESHOLDS
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 
 SETTINGS: Final = Retrieval(decay=False)
 

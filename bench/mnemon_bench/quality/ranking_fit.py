@@ -32,7 +32,7 @@ from mnemon_bench.quality.recall import (
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth
 from mnemon_consumers.retrieve.search.messages import rerank
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures
-from mnemon_infra.models.wordllama import THRESHOLDS
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 
 PENALTY: Final = 5.0
 """Factor of the L2 penalty in the loss. Between the values 1 and 20, recall changes by less than 0.01."""

@@ -30,8 +30,8 @@ from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.sample import load_sample
-from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.models.words import concepts
 from mnemon_infra.vectors.port import Collection, PointHit
 from mnemon_infra.vectors.vector_index import open_index
 from mnemon_producers.client import MemoryClient
@@ -43,7 +43,7 @@ TARGETS: Final = {
     "at_least": {"recall@5": 0.70, "recall@10": 0.78},
     "at_most": {"search_p50_ms": 5.0},
 }
-RUSSIAN: Final = Path(__file__).with_name("russian_conversations")
+RUSSIAN: Final = Path(__file__).with_name("datasets") / "russian_conversations"
 """Folder of the Russian conversations with questions that mnemon ships.
 
 Rules and weights were chosen with `friends.json` in view; the other conversations were written afterwards,

@@ -12,7 +12,7 @@ from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.policy.secrets.detection import find_secret
 from mnemon_contracts.settings.groups import Policy
 
-LIST: Final = Path(__file__).with_name("secrets.jsonl")
+LIST: Final = Path(__file__).with_name("datasets") / "secrets.jsonl"
 """The labelled sentences that mnemon ships."""
 
 MIN_RATIO: Final = 0.95

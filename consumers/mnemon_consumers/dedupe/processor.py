@@ -49,7 +49,7 @@ from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.database.generations.watch import load_generation_identity
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.rows import decode_event, get_event_time
-from mnemon_infra.models.wordllama import load_word_similarity
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry import tracing

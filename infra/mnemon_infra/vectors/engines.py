@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 from mnemon_infra.vectors.edge.engine import lock_vectors, open_edge
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore

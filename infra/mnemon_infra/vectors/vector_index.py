@@ -14,9 +14,9 @@ from mnemon_contracts.identity import derive_point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
-from mnemon_infra.models import concepts
-from mnemon_infra.models.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import Dense, Embedder
+from mnemon_infra.models.words import concepts
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import open_vectors_as_of

@@ -154,7 +154,7 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
     """Measure the decisions of `dedupe`, without servers; end the command if the file is not usable."""
     from mnemon_bench.quality import calibration, dedupe_quality
-    from mnemon_infra.models.wordllama import load_wordllama
+    from mnemon_infra.models.embedders.wordllama import load_wordllama
 
     try:
         pairs = calibration.read_pairs(path or calibration.PAIRS)

@@ -44,10 +44,10 @@ async def calibrate(
     `update` or `different`. Precision and recall count `same` and `update` as positive, `different` as
     negative.
 
-    Example: `mnemon calibrate bench/mnemon_bench/quality/pairs.jsonl`
+    Example: `mnemon calibrate bench/mnemon_bench/quality/datasets/pairs.jsonl`
     """
     from mnemon_bench.quality.calibration import InvalidPairs, calibrate_embedder, read_pairs
-    from mnemon_infra.models.embedder_choice import open_embedder
+    from mnemon_infra.models.embedders.embedder_choice import open_embedder
     from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
     from mnemon_infra.telemetry.logging import configure_logging
 

@@ -247,7 +247,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon_infra.database.generations.generation_repository import drop_schema
-    from mnemon_infra.models import bm25
+    from mnemon_infra.models.words import bm25
     from mnemon_infra.rebuild.row_verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, locate_generation, read_model_record
 

@@ -45,7 +45,7 @@ async def redecide(
     from mnemon.operations.rebuild.redecide import Redecision
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.settings.document import resolve_settings
-    from mnemon_infra.models.embedder_choice import open_embedder
+    from mnemon_infra.models.embedders.embedder_choice import open_embedder
     from mnemon_infra.rebuild.generations import open_site
     from mnemon_infra.settings.store import SettingsContended, change_settings, read_documents
 

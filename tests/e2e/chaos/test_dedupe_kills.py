@@ -22,7 +22,7 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_facts
-from mnemon_infra.models.wordllama import load_word_similarity
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
 from tests.support.processes.stack import TIMEOUT

@@ -70,7 +70,7 @@ def test_wheel_contains_the_data_of_benches(wheel: Path) -> None:
         "pairs.jsonl",
         "secrets.jsonl",
     )
-    assert {f"mnemon_bench/quality/{name}" for name in data} <= names
+    assert {f"mnemon_bench/quality/datasets/{name}" for name in data} <= names
     assert len(names) > 1
 
 

@@ -18,10 +18,10 @@ from mnemon_bench.quality.calibration import (
     calibrate_embedder,
     read_pairs,
 )
+from mnemon_infra.models.embedders.wordllama import load_wordllama
 from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
-from mnemon_infra.models.wordllama import load_wordllama
 
-PAIRS = Path(__file__).parents[3] / "bench" / "mnemon_bench" / "quality" / "pairs.jsonl"
+PAIRS = Path(__file__).parents[3] / "bench" / "mnemon_bench" / "quality" / "datasets" / "pairs.jsonl"
 
 
 class Given:

@@ -25,6 +25,6 @@ def test_facts_that_answer_a_question_count_as_found(tmp_path: Path) -> None:
 
 
 def test_each_answer_of_the_questions_of_mnemon_is_a_fact_of_the_user() -> None:
-    data = Path(__file__).parents[3] / "bench/mnemon_bench/quality/fact_questions.json"
+    data = Path(__file__).parents[3] / "bench/mnemon_bench/quality/datasets/fact_questions.json"
     for user in json.loads(data.read_text(encoding="utf-8")):
         assert {answer for each in user["questions"] for answer in each["answers"]} <= set(user["facts"])

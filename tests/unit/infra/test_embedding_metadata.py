@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import VectorsOutdated
 

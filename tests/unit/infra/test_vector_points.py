@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words import concepts
 from mnemon_infra.vectors.vector_index import IN_PLACE, SearchableItem, VectorIndex, build_points
 
 

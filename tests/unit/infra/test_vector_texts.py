@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 from mnemon_infra.vectors import texts
 
 SAID = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)

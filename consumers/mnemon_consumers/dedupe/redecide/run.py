@@ -22,8 +22,8 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.database.projections.rows import get_event_time
 from mnemon_infra.health.clock_skew import read_log_time
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from mnemon_infra.models.embedding import Dense, Embedder
-from mnemon_infra.models.wordllama import load_word_similarity
 
 EMBEDDED_AT_ONCE: Final = 500
 """Maximum number of texts per request to the embedder."""

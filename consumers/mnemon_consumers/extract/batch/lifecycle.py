@@ -29,7 +29,7 @@ from mnemon_infra.database.windows.batches import StoredBatch, list_open_batches
 from mnemon_infra.database.windows.window_repository import (
     FailedWindow,
     StoredWindow,
-    count_answered_windows,
+    count_windows_by_user,
     load_batch_windows,
     requeue_windows,
 )
@@ -160,7 +160,7 @@ class BatchLifecycle:
 
     async def _check_progress(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         batches = require_batches(model)
-        if not await self._database.run_query(count_answered_windows(batch.batch_id)):
+        if not await self._database.run_query(count_windows_by_user(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
             await self._fail_batch(connection, batch, "all windows of the batch are erased")
             return
@@ -229,7 +229,7 @@ class BatchLifecycle:
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
         """Return whether the settings of any tenant of the batch still select batches with its model."""
-        of = await self._database.run_query(count_answered_windows(batch.batch_id))
+        of = await self._database.run_query(count_windows_by_user(batch.batch_id))
         return any(selects_batch(batch, self._settings.get_settings(tenant).extraction) for tenant, _ in of)
 
     async def _fail_batch(
@@ -247,7 +247,7 @@ class BatchLifecycle:
         `is_online`, each window gets an online request.
         """
         now = datetime.now(UTC)
-        owners = await self._database.run_query(count_answered_windows(batch.batch_id))
+        owners = await self._database.run_query(count_windows_by_user(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
         await append_events(connection, build_user_events(batch, owners, "batch.failed", event.encode_body()))
         left = await self._database.run_query(load_batch_windows(batch.batch_id))

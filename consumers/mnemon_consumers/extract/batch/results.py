@@ -23,7 +23,7 @@ from mnemon_infra.database.windows.batches import StoredBatch, update_batch
 from mnemon_infra.database.windows.window_repository import (
     FailedWindow,
     StoredWindow,
-    count_answered_windows,
+    count_windows_by_user,
     load_batch_windows,
     load_windows_by_line,
     mark_answered,
@@ -120,7 +120,7 @@ class BatchResults:
                 retried |= await self._publish_lines(
                     connection, batch, {each.line or 0: nothing for each in page}
                 )
-        of = await self._database.run_query(count_answered_windows(batch.batch_id))
+        of = await self._database.run_query(count_windows_by_user(batch.batch_id))
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
             await append_events(

@@ -10,7 +10,7 @@ from mnemon_consumers.domain.alignment.morphology import list_grammemes, stem_wo
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.database.messages.lookup import VisibleMessage
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 
 Item = TypeVar("Item")
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT
 from mnemon_consumers.retrieve.search.text_properties import describe_text
-from mnemon_infra.models import bm25, concepts
+from mnemon_infra.models.words import bm25, concepts
 from mnemon_infra.vectors.port import PointHit
 
 WORDS, MEANING = 0.5, 0.5

@@ -67,9 +67,9 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, PeriodLookup, VisibleMessage
 from mnemon_infra.database.query_batcher import yield_to_lookups
-from mnemon_infra.models import bm25
+from mnemon_infra.models.embedders.wordllama import find_wordllama
 from mnemon_infra.models.embedding import CorpusStatistics, Dense, EmbeddingUnavailable, Sparse
-from mnemon_infra.models.wordllama import find_wordllama
+from mnemon_infra.models.words import bm25
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 

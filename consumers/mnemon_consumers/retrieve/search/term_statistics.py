@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemon_infra.models import concepts
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words import concepts
 
 COUNTED: Final = 2_000
 """Maximum number of characters of a text to count, from its beginning."""

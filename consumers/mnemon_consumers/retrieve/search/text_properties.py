@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.search.query.intent import (
     split_words,
 )
 from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 
 REMEMBERED: Final = 4_000
 """Maximum number of texts whose properties are cached; the cache takes some megabytes, at most 60 MB."""

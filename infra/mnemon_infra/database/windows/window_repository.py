@@ -191,7 +191,7 @@ async def load_windows_by_line(
 
 
 @query
-async def count_answered_windows(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
+async def count_windows_by_user(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
     """Count the answered windows and all windows of each user in a batch."""
     found = await _COUNTED.fetch(connection, of_batch=batch_id)
     return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}

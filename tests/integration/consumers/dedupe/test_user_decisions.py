@@ -25,7 +25,7 @@ from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.models.wordllama import WordLlama
+from mnemon_infra.models.embedders.wordllama import WordLlama
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from mnemon_consumers.model_reports import list_refusals
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.openai_embeddings import OpenAIEmbeddings, open_openai
 from mnemon_infra.models.embedding import (
     TRANSFORMER,
     EmbeddingNotConfigured,
@@ -21,7 +22,6 @@ from mnemon_infra.models.embedding import (
     EmbeddingUnavailable,
     normalise_length,
 )
-from mnemon_infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.support.servers.embedding_server import (
     DIMENSION,
     KEY,

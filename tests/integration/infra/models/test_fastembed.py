@@ -18,9 +18,9 @@ from tokenizers.pre_tokenizers import Whitespace
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.fastembed_embeddings import load_fastembed
 from mnemon_infra.models.embedding import EmbeddingUnavailable
-from mnemon_infra.models.fastembed_embeddings import load_fastembed
 from mnemon_infra.settings.store import write_settings
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed

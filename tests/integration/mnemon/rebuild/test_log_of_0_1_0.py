@@ -17,7 +17,7 @@ from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.models.wordllama import load_wordllama
+from mnemon_infra.models.embedders.wordllama import load_wordllama
 from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on

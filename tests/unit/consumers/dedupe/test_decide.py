@@ -20,8 +20,8 @@ from mnemon_contracts.events.memory import (
     Reason,
 )
 from mnemon_contracts.settings.groups import Dedupe, SettingsV1
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 from mnemon_infra.models.embedding import Thresholds
-from mnemon_infra.models.wordllama import load_word_similarity
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

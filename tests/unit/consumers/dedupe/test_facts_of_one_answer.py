@@ -9,7 +9,7 @@ from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.user_facts import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_infra.models.wordllama import load_word_similarity, load_wordllama
+from mnemon_infra.models.embedders.wordllama import load_word_similarity, load_wordllama
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

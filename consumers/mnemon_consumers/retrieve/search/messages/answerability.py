@@ -21,9 +21,9 @@ from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES, Quer
 from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, list_capitalised_names
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import describe_text
-from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Thresholds, is_mostly_latin
 from mnemon_infra.models.months import ENGLISH, RUSSIAN
+from mnemon_infra.models.words import bm25
 
 WEIGHTS_FILE: Final = "answerability.toml"
 """Weights that `just fit-answerability` has fitted, beside this module."""

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mnemon_consumers.retrieve.search.query.names import list_capitalised_names
-from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, normalise_length
+from mnemon_infra.models.words import bm25
 
 LONGEST_ANTECEDENT: Final = 400
 """Maximum number of characters of a preceding message to read; the beginning of a message tells its topic."""

@@ -24,8 +24,8 @@ from mnemon_consumers.retrieve.search.query.periods import (
     find_periods,
     split_at_periods,
 )
-from mnemon_infra.models import bm25, concepts
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words import bm25, concepts
 
 LOOKED_AT: Final = 10_000
 """Maximum number of characters of a text to read, from its beginning, so that a huge text delays no other

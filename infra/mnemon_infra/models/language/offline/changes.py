@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemon_infra.models import bm25
 from mnemon_infra.models.language.offline.rules import (
     ENGLISH,
     RUSSIAN,
@@ -16,6 +15,7 @@ from mnemon_infra.models.language.offline.rules import (
 from mnemon_infra.models.language.offline.sentences import straighten_quotes
 from mnemon_infra.models.language.offline.statements import UserStatement
 from mnemon_infra.models.language.port import PromptFact
+from mnemon_infra.models.words import bm25
 
 _NOT_OF_THE_USER: Final = compile_forms(
     rf"""{ENGLISH.words["KIN"]}(?:s (?:birthday|b-?day))?\b(?! (?:is|was) born)|

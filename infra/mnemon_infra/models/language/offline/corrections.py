@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.bm25 import YO
 from mnemon_infra.models.language.offline.changes import (
     find_stems,
     is_about_user,
@@ -21,6 +20,7 @@ from mnemon_infra.models.language.offline.correction_forms import (
     ValueKind,
 )
 from mnemon_infra.models.language.offline.sentences import Sentence, straighten_quotes
+from mnemon_infra.models.words.bm25 import YO
 
 LONGEST: Final = 160
 """Maximum number of characters of a sentence that is read as a correction."""

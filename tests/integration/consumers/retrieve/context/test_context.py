@@ -14,7 +14,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
-from mnemon_infra.models.wordllama import WordLlama
+from mnemon_infra.models.embedders.wordllama import WordLlama
 from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.patience import PATIENT

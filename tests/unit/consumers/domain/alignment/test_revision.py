@@ -3,7 +3,7 @@
 import pytest
 
 from mnemon_consumers.domain.alignment.relation import FactRelation, relate_facts
-from mnemon_infra.models.wordllama import load_word_similarity
+from mnemon_infra.models.embedders.wordllama import load_word_similarity
 
 SIMILARITY = load_word_similarity()
 

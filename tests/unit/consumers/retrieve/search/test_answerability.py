@@ -17,8 +17,8 @@ from mnemon_consumers.retrieve.search.messages.rerank import ScoredMessage, scor
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_infra.database.messages.lookup import VisibleMessage
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 from mnemon_infra.models.embedding import TRANSFORMER, Thresholds
-from mnemon_infra.models.wordllama import THRESHOLDS
 from tests.unit.consumers.retrieve.search.test_message_features import BEGAN, around, found, said
 
 

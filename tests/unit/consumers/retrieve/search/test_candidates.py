@@ -4,8 +4,8 @@ import pytest
 
 from mnemon_consumers.retrieve.search.candidates import select_relevant
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 from mnemon_infra.models.embedding import TRANSFORMER
-from mnemon_infra.models.wordllama import THRESHOLDS
 
 BY_WORDS = FusedCandidate({}, 0.9, 0.9, 0.0, 0.5, 0.1)
 BY_MEANING = FusedCandidate({}, 0.4, 0.0, 0.9, 0.0, 0.7)

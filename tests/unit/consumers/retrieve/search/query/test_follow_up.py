@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_antecedents,
     weigh_query_terms,
 )
-from mnemon_infra.models import bm25
+from mnemon_infra.models.words import bm25
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mnemon_infra.models import wordllama as module
+from mnemon_infra.models.embedders import wordllama as module
+from mnemon_infra.models.embedders.wordllama import WordLlama, load_wordllama
 from mnemon_infra.models.embedding import EmbeddingNotConfigured
-from mnemon_infra.models.wordllama import WordLlama, load_wordllama
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from mnemon_infra.models.russian_vectors import RussianVectors, load_russian_vectors
+from mnemon_infra.models.embedders.russian_vectors import RussianVectors, load_russian_vectors
 
 DIMENSION = 256
 
@@ -14,9 +14,9 @@ LOADING = """
 import asyncio
 from unittest.mock import patch
 
-from mnemon_infra.models import russian_vectors
-from mnemon_infra.models.russian_vectors import are_russian_vectors_loaded
-from mnemon_infra.models.wordllama import load_wordllama
+from mnemon_infra.models.embedders import russian_vectors
+from mnemon_infra.models.embedders.russian_vectors import are_russian_vectors_loaded
+from mnemon_infra.models.embedders.wordllama import load_wordllama
 
 
 async def main() -> None:

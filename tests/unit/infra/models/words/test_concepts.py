@@ -4,10 +4,10 @@ from importlib.resources import files
 
 import pytest
 
-from mnemon_infra.models import bm25, concepts
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words import bm25, concepts
 
-LINES = (files("mnemon_infra.models") / concepts.CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
+LINES = (files("mnemon_infra.models.words") / concepts.CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
 
 
 def find_shared(query: str, text: str) -> set[int]:

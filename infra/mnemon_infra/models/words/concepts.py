@@ -15,8 +15,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words import bm25
 
 CONCEPTS_FILE: Final = "concepts.txt"
 """File with one concept in each line: English words, a bar, and Russian words. After `>` follow the members

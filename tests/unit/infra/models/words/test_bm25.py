@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_infra.models.bm25 import weigh_document, weigh_query
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.words.bm25 import weigh_document, weigh_query
 
 
 def met(asked: str, text: str) -> int:
@@ -101,6 +101,6 @@ def test_every_process_and_thread_makes_the_same_terms() -> None:
     here = weigh_document(text)
     with ThreadPoolExecutor(4) as threads:
         assert all(terms == here for terms in threads.map(weigh_document, [text] * 200))
-    program = f"from mnemon_infra.models.bm25 import weigh_document; print(weigh_document({text!r}))"
+    program = f"from mnemon_infra.models.words.bm25 import weigh_document; print(weigh_document({text!r}))"
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert there.stdout.strip() == str(here)

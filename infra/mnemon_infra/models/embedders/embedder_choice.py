@@ -26,7 +26,7 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
         case "none":
             yield None
         case "wordllama":
-            from mnemon_infra.models.wordllama import MODEL, load_wordllama
+            from mnemon_infra.models.embedders.wordllama import MODEL, load_wordllama
 
             if settings.model not in (None, MODEL):
                 raise EmbeddingNotConfigured(
@@ -34,12 +34,12 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
                 )
             yield await asyncio.to_thread(load_wordllama)
         case "openai":
-            from mnemon_infra.models.openai_embeddings import open_openai
+            from mnemon_infra.models.embedders.openai_embeddings import open_openai
 
             async with open_openai(settings.model, deployment) as model:
                 yield model
         case "fastembed":
-            from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, load_fastembed
+            from mnemon_infra.models.embedders.fastembed_embeddings import USUAL_MODEL, load_fastembed
 
             yield await asyncio.to_thread(load_fastembed, settings.model or USUAL_MODEL)
         case _:

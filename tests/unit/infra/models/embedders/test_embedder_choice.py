@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.embedder_choice import open_embedder
+from mnemon_infra.models.embedders.fastembed_embeddings import USUAL_MODEL, load_fastembed
 from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
-from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, load_fastembed
 
 
 class ModelOfFastembed:

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
+from mnemon_infra.models.embedders.russian_vectors import (
+    WORD,
+    are_russian_vectors_loaded,
+    fold_marks,
+    load_russian_vectors,
+)
 from mnemon_infra.models.embedding import (
     LETTER,
     CorpusStatistics,
@@ -23,12 +29,6 @@ from mnemon_infra.models.embedding import (
     normalise_length,
 )
 from mnemon_infra.models.llama_tokenizer import find_package_folder, load_llama_tokenizer
-from mnemon_infra.models.russian_vectors import (
-    WORD,
-    are_russian_vectors_loaded,
-    fold_marks,
-    load_russian_vectors,
-)
 
 MODEL = "l2_supercat_256"
 

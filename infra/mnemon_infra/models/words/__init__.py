@@ -1,0 +1,1 @@
+"""Weights of words and of their concepts in sparse vectors."""
