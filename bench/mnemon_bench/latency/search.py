@@ -1,5 +1,6 @@
 """Latency of `search` among few and many facts, compared with a bare NATS echo."""
 
+import asyncio
 import json
 import random
 import time
@@ -8,6 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import psutil
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
@@ -20,6 +22,7 @@ from mnemon_contracts.subjects import build_ask_subject, build_memory_subject
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.edge.shard import IDLE_AFTER, OPTIMISE_AFTER
 
 TARGETS = {"search_10000_to_400": 1.5}
 
@@ -53,8 +56,9 @@ async def run(
 ) -> dict[str, Any]:
     """Load facts in stages, and measure searches after each stage, with one caller.
 
-    A stage is a group of tenants with memories of different sizes. Within a stage, the measurements of its
-    tenants and of the echo are interleaved. Each request has a random query.
+    A stage is a group of tenants with memories of different sizes. It is measured once its vectors are
+    optimised. Within a stage, the measurements of its tenants and of the echo are interleaved. Each request
+    has a random query.
 
     Returns:
         `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of
@@ -77,6 +81,8 @@ async def run(
             for memories in stage:
                 loaded[memories.name] = round(await _load_facts(connection, memories), 2)
                 report(f"{memories.name}: loaded in {loaded[memories.name]} s")
+            if sum(memories.users * memories.each for memories in stage) >= OPTIMISE_AFTER:
+                await _wait_until_optimised(consumers)
             measured = await _measure_rounds(connection, stage, rounds, requests)
             echo = measured.pop("echo")["p50"]
             times |= measured
@@ -100,6 +106,15 @@ async def _load_facts(connection: Client, memories: MemorySize) -> float:
     last_seq = (await append_events(connection, list(_make_facts(memories))))[-1].seq
     await wait_for_index(connection, last_seq)
     return time.perf_counter() - begun
+
+
+async def _wait_until_optimised(consumers: psutil.Process) -> None:
+    """Wait until the embedded engine is idle: its optimisations run in child processes of the consumers."""
+    idle_since = time.monotonic()
+    while time.monotonic() - idle_since <= IDLE_AFTER + 1:
+        if consumers.children():
+            idle_since = time.monotonic()
+        await asyncio.sleep(0.1)
 
 
 def _make_facts(memories: MemorySize) -> Iterator[LogEvent]:

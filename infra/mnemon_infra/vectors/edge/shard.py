@@ -34,13 +34,17 @@ from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
 log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
-_OPTIMISE_AFTER = 4_000  # points
+OPTIMISE_AFTER = 4_000
+"""Minimum number of new points before a shard is optimised."""
+
 _BUSY_SHARE = 3
 _IDLE_SHARE = 20
 """A shard is optimised when one of this many points is new: less often while it is written to, because each
 optimisation copies the whole shard."""
 
-_IDLE_AFTER = 10.0  # seconds without a write
+IDLE_AFTER = 10.0
+"""Seconds without a write after which a shard counts as idle."""
+
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
 """Maximum number of points of one write: about two milliseconds of the event loop."""
@@ -153,11 +157,11 @@ class Shard:
         self.optimise_when_idle()
 
     def optimise_when_idle(self) -> None:
-        """Start an optimisation after `_IDLE_AFTER` seconds without a write, if enough points are new."""
+        """Start an optimisation after `IDLE_AFTER` seconds without a write, if enough points are new."""
         if self._resting:
             self._resting.cancel()
         self._resting = asyncio.get_running_loop().call_later(
-            _IDLE_AFTER, self._start_optimisation, _IDLE_SHARE
+            IDLE_AFTER, self._start_optimisation, _IDLE_SHARE
         )
 
     async def remove(self, which: Filter) -> None:
@@ -239,7 +243,7 @@ class Shard:
     def _is_optimisation_due(self, share: int) -> bool:
         """Return whether one of `share` points is new."""
         new = self._unoptimised
-        return new >= _OPTIMISE_AFTER and new >= self.engine.info().points_count // share
+        return new >= OPTIMISE_AFTER and new >= self.engine.info().points_count // share
 
     async def _optimise_while_due(self, share: int) -> None:
         try:

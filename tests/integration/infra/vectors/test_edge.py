@@ -182,7 +182,7 @@ async def test_points_that_a_former_process_left_are_optimised_without_a_write(
         former = current(deployment)
         (cancelled,) = (task for task in asyncio.all_tasks() if task.get_name() == "vectors-optimising")
     await asyncio.wait([cancelled])
-    monkeypatch.setattr(shard, "_IDLE_AFTER", 0.01)
+    monkeypatch.setattr(shard, "IDLE_AFTER", 0.01)
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await optimisation_started()
         await optimised()
@@ -193,15 +193,15 @@ async def test_points_that_a_former_process_left_are_optimised_without_a_write(
 async def test_few_new_points_are_optimised_when_writes_pause(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard, "_OPTIMISE_AFTER", 30)
-    monkeypatch.setattr(shard, "_IDLE_AFTER", 3600.0)
+    monkeypatch.setattr(shard, "OPTIMISE_AFTER", 30)
+    monkeypatch.setattr(shard, "IDLE_AFTER", 3600.0)
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(300)])
         await optimised()
         former = current(deployment)
         await vectors.upsert(Collection.MEMORIES, [point(f"new {n}") for n in range(30)])
         assert not any(task.get_name() == "vectors-optimising" for task in asyncio.all_tasks())
-        monkeypatch.setattr(shard, "_IDLE_AFTER", 0.01)
+        monkeypatch.setattr(shard, "IDLE_AFTER", 0.01)
         await vectors.upsert(Collection.MEMORIES, [point("last")])
         await optimisation_started()
         await optimised()
