@@ -76,7 +76,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
             "memory_save",
             "Keep a lasting fact about the user: who they are, what they like, what they plan. One sentence "
             "that is clear without context. Do not save secrets, questions, or facts that matter only "
-            "briefly. The reply says whether the fact was saved, already known, or refused, with the reason.",
+            "briefly. The reply says whether the fact was saved, already known or rejected, with the reason.",
             "save",
             ("text", "tier", "importance", "expires_at"),
             adds=True,

@@ -189,13 +189,13 @@ class FactConfirmedV1(FactEvent):
 
 
 class FactRejectedV1(Event):
-    """`dedupe` refused a proposal."""
+    """`dedupe` rejected a proposal."""
 
     proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
-    reason: Reason = Field(description="Rule that refused the proposal.")
+    reason: Reason = Field(description="Rule that rejected the proposal.")
     detail: Text | None = Field(default=None, description="Human-readable reason; never contains a secret.")
     fact_id: Identifier | None = Field(
-        default=None, description="Id of the known fact that the refusal concerns, if any."
+        default=None, description="Id of the known fact that the rejection concerns, if any."
     )
 
 

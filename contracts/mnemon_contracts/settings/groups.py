@@ -96,8 +96,8 @@ class Policy(Settings):
     )
     refuse_secrets: bool = Field(
         default=True,
-        description="Refuse facts with passwords, PINs, one-time codes, keys, tokens, seed phrases or "
-        "card numbers.",
+        description="Refuse facts with passwords, PINs, one-time codes, keys, tokens, seed phrases, answers "
+        "to security questions or card numbers.",
     )
     refuse_bank_accounts: bool = Field(
         default=True,
@@ -162,7 +162,8 @@ class FactLimits(Settings):
 
     Beyond the limit of a tier, facts of low importance are evicted first, and facts of high importance last.
     Beyond `per_user`, the tier `archive` loses facts first, then `working`, then `profile`; facts of high
-    importance are evicted only after all others.
+    importance are evicted only after all others. A proposal of lower than high importance is rejected if a
+    fact of high importance would have to be evicted for it.
     """
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Maximum number of facts of one user.")
@@ -271,8 +272,8 @@ class Retrieval(Settings):
         ge=0,
         le=1,
         description="Minimum score of a hit, if the request sets no `threshold`. Default: no minimum, but "
-        "messages that probably do not answer a question are left out, and "
-        "items of the other scopes with less than a quarter of the best score; 0 keeps them.",
+        "messages that probably do not answer a question are left out, and items of another scope with less "
+        "than a quarter of its best score, unless a reranker scored them; 0 keeps them.",
     )
     decay_days: float = Field(
         default=60,

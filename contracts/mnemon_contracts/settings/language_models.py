@@ -63,8 +63,8 @@ class Extraction(Settings):
     enabled: bool = Field(default=True, description="Extract facts in the background.")
     mode: Literal["batch", "online"] = Field(
         default="batch",
-        description="`batch`: send requests in batches of the provider, later and at a lower price; "
-        "`online`: send each request at once.",
+        description="`batch`: send requests in batches of the provider, later and at a lower price, or each "
+        "at once if the provider has no batches; `online`: send each request at once.",
     )
     interval_hours: float = Field(
         default=24,
@@ -175,5 +175,6 @@ class Spending(Settings):
         default=None,
         ge=0,
         description="Maximum cost of a tenant's background work per day (UTC), in US dollars; chats of the "
-        "proxy do not count. Further work waits for the next day. Default: no limit.",
+        "proxy do not count. The last call may exceed it; further work waits for the next day. "
+        "Default: no limit.",
     )

@@ -293,8 +293,9 @@ class StatusV1(Contract):
     min_seq: MinSeq = None
     event_seq: Sequence | None = Field(
         default=None,
-        description="Return the outcome of the user's event at this log position, which a publish "
-        "returned. The request waits for the event as for `min_seq`.",
+        description="Return the outcome of the event at this log position, which a publish returned. mnemon "
+        "does not check whose event it is. The request waits for the event as for `min_seq`; a position "
+        "beyond the end of the log is an error, and 0 returns no outcome.",
     )
 
 
@@ -338,5 +339,6 @@ class StatusReplyV1(Reply):
         description="The user's latest events that `persist` rejected, newest first; at most ten.",
     )
     outcome: EventOutcome | None = Field(
-        default=None, description="Outcome of the event at `event_seq`, if the request has one."
+        default=None,
+        description="Outcome of the event at `event_seq`; absent if the request has no `event_seq` above 0.",
     )

@@ -54,8 +54,8 @@ class SearchRequest(Contract):
         ge=0,
         le=1,
         description="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither "
-        "is set, messages that probably do not answer a question are left out, and "
-        "items of the other scopes with less than a quarter of the best score; 0 keeps them.",
+        "is set, messages that probably do not answer a question are left out, and items of another scope "
+        "with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.",
     )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
@@ -206,10 +206,10 @@ class SaveReplyV1(Reply):
 
 
 class ReadV1(Contract):
-    """Return the facts by tier, page by page."""
+    """Return the facts that have not expired, by tier, page by page."""
 
     tier: Tier | None = Field(default=None, description="Tier of the facts to return. Default: all tiers.")
-    limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one reply.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one page.")
     min_seq: MinSeq = None
     after: Text | None = Field(
         default=None,
@@ -252,7 +252,9 @@ class FactsReplyV1(Reply):
     """One page of facts."""
 
     facts: tuple[StoredFact, ...] = Field(
-        default=(), description="Facts in the order of the tiers `profile`, `working`, `archive`."
+        default=(),
+        description="Facts in the order of the tiers `profile`, `working`, `archive`; in each tier the most "
+        "important first, and of equally important facts the newest.",
     )
     total: int | None = Field(
         default=None,
@@ -373,9 +375,12 @@ class UpdateV2(FactChanges):
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
         "changed if it is the only one with exactly the words of the query. A fact is also changed if it has "
-        "all content words of the query in the same sense, if these are about a third of its words or more, "
-        "and if no other fact fits almost as well. Otherwise nothing is changed, and the reply has "
-        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
+        "all content words of the query in the same sense, if no other fact fits almost as well, if these "
+        "words are about a third of its words or more, and if each of its clauses, except those of only "
+        "names, dates and numbers, has one of them. Common words alone, and a single adjective, number or "
+        "date, change nothing, except in a question phrase such as `where I live`, which changes a fact "
+        "that says only the answer. If nothing is changed, the reply has `candidates`, or the error "
+        "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
 
@@ -387,9 +392,12 @@ class ForgetV1(Contract):
         default=None,
         description="Words that name the fact, instead of its id; the first 500 characters count. A fact is "
         "removed if it is the only one with exactly the words of the query. A fact is also removed if it has "
-        "all content words of the query in the same sense, if these are about a third of its words or more, "
-        "and if no other fact fits almost as well. Otherwise nothing is removed, and the reply has "
-        "`candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.",
+        "all content words of the query in the same sense, if no other fact fits almost as well, if these "
+        "words are about a third of its words or more, and if each of its clauses, except those of only "
+        "names, dates and numbers, has one of them. Common words alone, and a single adjective, number or "
+        "date, remove nothing, except in a question phrase such as `where I live`, which removes a fact "
+        "that says only the answer. If nothing is removed, the reply has `candidates`, or the error "
+        "`not_found` if no fact has a word of the query and a search finds none.",
     )
 
 

@@ -505,7 +505,7 @@ export interface ForgetV1 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. A fact is removed if it is the only one with exactly the words of the query. A fact is also removed if it has all content words of the query in the same sense, if these are about a third of its words or more, and if no other fact fits almost as well. Otherwise nothing is removed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is removed if it is the only one with exactly the words of the query. A fact is also removed if it has all content words of the query in the same sense, if no other fact fits almost as well, if these words are about a third of its words or more, and if each of its clauses, except those of only names, dates and numbers, has one of them. Common words alone, and a single adjective, number or date, remove nothing, except in a question phrase such as `where I live`, which removes a fact that says only the answer. If nothing is removed, the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -923,7 +923,7 @@ export interface FactsReplyV1 {
    */
   warnings?: string[];
   /**
-   * Facts in the order of the tiers `profile`, `working`, `archive`.
+   * Facts in the order of the tiers `profile`, `working`, `archive`; in each tier the most important first, and of equally important facts the newest.
    */
   facts: StoredFact[];
   /**
@@ -936,7 +936,7 @@ export interface FactsReplyV1 {
   next?: string;
 }
 /**
- * Return the facts by tier, page by page.
+ * Return the facts that have not expired, by tier, page by page.
  */
 export interface ReadV1 {
   /**
@@ -944,7 +944,7 @@ export interface ReadV1 {
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
-   * Maximum number of facts of one reply.
+   * Maximum number of facts of one page.
    */
   limit?: number;
   /**
@@ -1099,7 +1099,7 @@ export interface SearchV1 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of the other scopes with less than a quarter of the best score; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of another scope with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.
    */
   threshold?: number | null;
   /**
@@ -1202,7 +1202,7 @@ export interface SearchV2 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of the other scopes with less than a quarter of the best score; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of another scope with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.
    */
   threshold?: number | null;
   /**
@@ -1283,7 +1283,7 @@ export interface StatusReplyV1 {
    */
   rejected: RejectedEvent[];
   /**
-   * Outcome of the event at `event_seq`, if the request has one.
+   * Outcome of the event at `event_seq`; absent if the request has no `event_seq` above 0.
    */
   outcome?: EventOutcome;
 }
@@ -1338,7 +1338,7 @@ export interface StatusV1 {
    */
   min_seq?: number | null;
   /**
-   * Return the outcome of the user's event at this log position, which a publish returned. The request waits for the event as for `min_seq`.
+   * Return the outcome of the event at this log position, which a publish returned. mnemon does not check whose event it is. The request waits for the event as for `min_seq`; a position beyond the end of the log is an error, and 0 returns no outcome.
    */
   event_seq?: number | null;
 }
@@ -1529,7 +1529,7 @@ export interface UpdateV2 {
    */
   id?: string | null;
   /**
-   * Words that name the fact, instead of its id; the first 500 characters count. A fact is changed if it is the only one with exactly the words of the query. A fact is also changed if it has all content words of the query in the same sense, if these are about a third of its words or more, and if no other fact fits almost as well. Otherwise nothing is changed, and the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
+   * Words that name the fact, instead of its id; the first 500 characters count. A fact is changed if it is the only one with exactly the words of the query. A fact is also changed if it has all content words of the query in the same sense, if no other fact fits almost as well, if these words are about a third of its words or more, and if each of its clauses, except those of only names, dates and numbers, has one of them. Common words alone, and a single adjective, number or date, change nothing, except in a question phrase such as `where I live`, which changes a fact that says only the answer. If nothing is changed, the reply has `candidates`, or the error `not_found` if no fact has a word of the query and a search finds none.
    */
   query?: string | null;
 }
@@ -2044,7 +2044,7 @@ export interface FactProposedV1 {
   lineage?: Lineage;
 }
 /**
- * `dedupe` refused a proposal.
+ * `dedupe` rejected a proposal.
  */
 export interface FactRejectedV1 {
   /**
@@ -2056,7 +2056,7 @@ export interface FactRejectedV1 {
    */
   proposal_id: string;
   /**
-   * Rule that refused the proposal.
+   * Rule that rejected the proposal.
    */
   reason:
     | "too_short"
@@ -2076,7 +2076,7 @@ export interface FactRejectedV1 {
    */
   detail?: string | null;
   /**
-   * Id of the known fact that the refusal concerns, if any.
+   * Id of the known fact that the rejection concerns, if any.
    */
   fact_id?: string | null;
 }
