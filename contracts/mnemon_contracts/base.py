@@ -145,6 +145,18 @@ def describe_problem(error: ErrorDetails) -> str:
     return error["msg"].removeprefix("Value error, ")
 
 
+def describe_first_problem(error: ValidationError, item: str = "item") -> str:
+    """Return the first problem of a value on one line: the field, and pydantic's message about it.
+
+    Args:
+        error: the error of pydantic, which may have several problems.
+        item: noun for an item of a list; it stands before the number of the item, from 1.
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    path = [f"{item} {part + 1}" if isinstance(part, int) else part for part in first["loc"]]
+    return ": ".join([*path, describe_problem(first)])
+
+
 def _list_declared_fields(contract: type[Contract]) -> set[str]:
     """Return the names of all fields of a contract and of its subclasses."""
     return set(contract.model_fields).union(*map(_list_declared_fields, contract.__subclasses__()))

@@ -30,7 +30,8 @@ from mnemon_producers.requests import Questioner
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 
 _PAGE: Final = 500
-"""Number of facts per page of `read_all`. A page of facts with long texts also fits into one NATS message."""
+"""Number of facts per page of `read_all`. A page fits into a NATS message of 1 MiB if its facts take up to
+2,000 bytes on average."""
 
 
 class FactTools:
@@ -304,7 +305,7 @@ class FactTools:
         if forgotten.restore is None:
             raise InvalidBody(
                 "restore",
-                "no fact was removed, so there is none to restore; call `forget` with the id of a candidate"
+                "no fact was removed, so there is none to restore; give a reply to `forget` that has an `id`"
                 if forgotten.id is None
                 else f"the date of the fact {forgotten.id} had passed; save its text again with `save` and a "
                 "later `expires_at`",

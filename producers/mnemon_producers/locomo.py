@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.base import InvalidBody, describe_first_problem
 from mnemon_contracts.events.chat import MessageV1, Role, StartedV1
 from mnemon_producers.events import ChatEvent
 
@@ -24,7 +24,7 @@ _TIME = "%I:%M %p on %d %B, %Y"
 
 
 class NotLocomo(ValueError):
-    """The text is not a LoCoMo file; the message names the invalid place."""
+    """The text is not a LoCoMo file; the message names the invalid place, and no next step."""
 
 
 class _Turn(BaseModel):
@@ -80,11 +80,9 @@ def read_conversations(
         content = from_json(text.removeprefix(BOM_UTF8) if isinstance(text, bytes) else text)
         samples = _SAMPLES.validate_json(to_json(content if isinstance(content, list) else [content]))
     except ValidationError as error:
-        raise NotLocomo(_describe_error("sample", error)) from error
+        raise NotLocomo(describe_first_problem(error, "sample")) from error
     except ValueError as error:
-        raise NotLocomo(
-            f"the file is not JSON: {error}. Give a file in the format of locomo10.json"
-        ) from error
+        raise NotLocomo(f"the file is not JSON: {error}") from error
     return [
         _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
     ]
@@ -105,11 +103,11 @@ def _build_conversation(sample: _Sample, tenant: str, user: str) -> LocomoConver
                 message = _build_message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
                 events.append(ChatEvent(user, message, name))
     except KeyError as error:
-        raise NotLocomo(
-            f"sample {name}: the field {error.args[0]} is missing; add the field, or leave the sample out"
-        ) from error
-    except (NotLocomo, InvalidBody) as error:
+        raise NotLocomo(f"sample {name}: the field {error.args[0]} is missing") from error
+    except NotLocomo as error:
         raise NotLocomo(f"sample {name}: {error}") from error
+    except InvalidBody as error:
+        raise NotLocomo(f"sample {name}: {_omit_next_step(error)}") from error
     return LocomoConversation(name, sessions, tuple(events))
 
 
@@ -124,7 +122,9 @@ def _build_message(event_id: str, role: Role, sent_at: datetime, session: int, t
             metadata={"dia_id": turn.dia_id, "session": session, **(turn.model_extra or {})},
         )
     except InvalidBody as error:
-        raise NotLocomo(f"session_{session}: the turn {turn.dia_id} cannot be a message: {error}") from error
+        raise NotLocomo(
+            f"session_{session}: the turn {turn.dia_id} cannot be a message: {_omit_next_step(error)}"
+        ) from error
 
 
 def _iterate_sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[_Turn]]]:
@@ -134,7 +134,7 @@ def _iterate_sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datet
         try:
             turns = _TURNS.validate_json(to_json(conversation[key]))
         except ValidationError as error:
-            raise NotLocomo(f"{key}: {_describe_error('turn', error)}") from error
+            raise NotLocomo(f"{key}: {describe_first_problem(error, 'turn')}") from error
         if turns:
             yield number, _parse_time(f"{key}_date_time", conversation[f"{key}_date_time"]), turns
 
@@ -146,8 +146,6 @@ def _parse_time(field: str, text: object) -> datetime:
         raise NotLocomo(f"{field}: {text!r} is not a time such as '1:56 pm on 8 May, 2023'") from error
 
 
-def _describe_error(kind: str, error: ValidationError) -> str:
-    """Describe the first problem of a list: the number of the item from 1, its field, and what is wrong."""
-    details = error.errors(include_url=False, include_input=False)[0]
-    where = [f"{kind} {part + 1}" if isinstance(part, int) else part for part in details["loc"]]
-    return ": ".join([*where, details["msg"]])
+def _omit_next_step(error: InvalidBody) -> str:
+    """Return the field and the problem without the next step, which is about a request, not about a file."""
+    return f"{error.field}: {error.problem.partition(';')[0]}"

@@ -7,7 +7,7 @@ import nats.errors
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from mnemon_contracts.base import Contract, check_body_size
+from mnemon_contracts.base import Contract, check_body_size, describe_first_problem
 from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
@@ -22,7 +22,7 @@ log = logging.getLogger("mnemon.client")
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
 _SLOW = "save", "update", "forget", "erase"
-"""Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of word tables."""
+"""Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of the lexicon."""
 
 _OTHER_VERSION = "Check that the client and the deployment have the same version of mnemon"
 
@@ -58,7 +58,7 @@ class Questioner:
             request: the body of the request.
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
-            request_id: id of the request; a repeated request with the same id adds nothing a second time.
+            request_id: id of the request; a repeated request with the same id changes nothing a second time.
 
         Raises:
             InvalidId: `user` cannot be an id.
@@ -116,7 +116,7 @@ def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
         reply = expected.model_validate_json(body)
     except ValidationError as error:
         raise _build_failure(
-            "internal", f"the reply to {verb} is invalid: {error}. {_OTHER_VERSION}"
+            "internal", f"the reply to {verb} is invalid: {describe_first_problem(error)}. {_OTHER_VERSION}"
         ) from error
     if reply.error:
         raise TenantMoved(reply.error) if reply.error.code == "moved" else AskFailed(reply.error)

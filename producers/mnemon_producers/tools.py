@@ -85,7 +85,10 @@ class MemoryTools(FactTools):
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
-        """Add a task, with a new id unless `task_id` is given. Return all tasks and the id as `task_id`."""
+        """Add a task, with a new id unless `task_id` is given. Return all tasks and the id as `task_id`.
+
+        After a timeout, a repeated call without `task_id` may add a second task.
+        """
         request = TasksV1.create_strict(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
@@ -136,7 +139,7 @@ class MemoryTools(FactTools):
             user: the user whose document it is.
             text: the whole text. The text is cut into chunks, and a search finds each chunk separately.
             document_id: an id such as a path; the text replaces that of a document with the same id. None
-                creates an id.
+                creates an id; then a repeated call after a timeout may add a second document.
             title: the title.
             source: the path or the address of the text.
             collection: the name of the document's collection, such as a repository.

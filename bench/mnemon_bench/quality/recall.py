@@ -195,9 +195,7 @@ def load_conversations(path: Path) -> LabelledConversations:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo(
-            "no question names its evidence: give a file, or a folder of files, in the LoCoMo format"
-        )
+        raise NotLocomo("no question names its evidence")
     return LabelledConversations(conversations, questions)
 
 

@@ -220,7 +220,11 @@ def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConve
     except OSError as error:
         refuse_file(file, "read", error)
     except NotLocomo as error:
-        refuse(ExitCode.USAGE_ERROR, f"{file} is not a LoCoMo file: {error}; give a file of the benchmark")
+        refuse(
+            ExitCode.USAGE_ERROR,
+            f"{file} is not a LoCoMo file: {error}",
+            "Correct the file, or give one in the format of locomo10.json",
+        )
 
 
 def _show_conversations(

@@ -250,7 +250,7 @@ export class MemoryClient implements AsyncDisposable {
     throw new InvalidBody(
       "restore",
       forgotten.id == null
-        ? "no fact was removed, so there is none to restore; call `forget` with the id of a candidate"
+        ? "no fact was removed, so there is none to restore; give a reply to `forget` that has an `id`"
         : `the date of the fact ${forgotten.id} had passed; save its text again with \`save\` and a later ` +
             "`expires_at`",
     );

@@ -1,0 +1,15 @@
+"""Descriptions of invalid values, as errors show them."""
+
+import pytest
+from pydantic import ValidationError
+
+from mnemon_contracts.base import describe_first_problem
+from mnemon_contracts.verbs.tools import SearchReplyV2
+
+
+def test_first_of_several_problems_is_described_on_one_line() -> None:
+    with pytest.raises(ValidationError) as invalid:
+        SearchReplyV2.model_validate({"hits": [{"id": "pf_001"}], "degraded": 1})
+    assert len(invalid.value.errors()) > 2
+    assert describe_first_problem(invalid.value) == "hits: item 1: scope: Field required"
+    assert describe_first_problem(invalid.value, "hit") == "hits: hit 1: scope: Field required"
