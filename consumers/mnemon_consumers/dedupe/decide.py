@@ -262,7 +262,9 @@ def save_candidate(
     if evicted is None:
         return [
             _reject_proposal(
-                proposal, "limit", "The limit is reached, and an important fact would have to be evicted."
+                proposal,
+                "limit",
+                "A limit on the user's facts is reached, and an important fact would have to be evicted.",
             )
         ]
     saved = FactSavedV1(

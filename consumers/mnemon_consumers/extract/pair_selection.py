@@ -1,8 +1,9 @@
 """Selection of undecided pairs that a request for facts also asks about. No I/O, no clock.
 
 A request asks about a pair while both facts are live. A rewrite of a fact by the verb `update` or by another
-proposal ends its earlier pairs; the decision of dedupe on a proposal names new pairs. After a merge the pair
-is compared again, because the merge may have brought the two facts closer.
+proposal ends its earlier pairs; the decision of dedupe on a proposal names new pairs. After a merge, the
+other pairs of both facts are compared again, as pairs of the kept fact, because the merge may have brought
+the facts closer.
 """
 
 from collections import Counter

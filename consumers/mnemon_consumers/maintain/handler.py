@@ -35,7 +35,7 @@ EXPIRE, LIMITS, RETENTION = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits", f"{MAINT
 LIMITS_SECONDS = 3600.0
 """Seconds between scheduled checks of limits.
 
-`dedupe` keeps the limits; only a lowered setting leaves too many facts.
+`dedupe` keeps the limits, but a lowered setting or an import may leave too many facts.
 """
 
 RETENTION_SECONDS = 3600.0

@@ -56,7 +56,7 @@ NEAREST: Final = 10
 _LENIENT_POLICY: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
-"""The most lenient policy: current settings must not refuse a fact that was kept before."""
+"""The most lenient policy: current settings must not reject a fact that was kept before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,18 @@ def redecide_proposals(
 ) -> RedecidedFacts:
     """Decide again on the open proposals of a log, see `LogState.is_open`.
 
+    A fact in `LogState.own` stays a separate fact. A decision that gives the same fact the same words again
+    keeps the other content of the first decision.
+
     Args:
         log: the events about the user's facts, in log order.
         standing: the state that these events lead to.
-        settings: the settings to decide with. The policy is not applied. Of the limits, only the number of
-            days that a working fact is kept matters.
+        settings: the settings to decide with. `_LENIENT_POLICY` replaces their policy. Of the limits, only
+            the number of days that a working fact is kept matters.
         meanings: vectors of all texts that `collect_texts` returns.
 
     Raises:
-        ValueError: a proposal cannot be decided by this version.
+        ValueError: this version cannot decide a proposal, or would reject one that was accepted.
     """
     limits = FactLimits(
         per_user=MOST_FACTS, profile=MOST_FACTS, working=MOST_FACTS, working_days=settings.limits.working_days

@@ -66,7 +66,7 @@ class LogState:
     def find_origin(self, proposal_id: str) -> str:
         """Return the origin of the fact to which an open proposal (`is_open`) belongs."""
         decision, _ = self.decisions[proposal_id]
-        assert decision.fact_id is not None, "a proposal that is refused is not open"
+        assert decision.fact_id is not None, "a rejected proposal is not open"
         return self.origins[decision.fact_id]
 
     def is_open(self, proposal_id: str) -> bool:

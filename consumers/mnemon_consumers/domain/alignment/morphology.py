@@ -53,7 +53,7 @@ _ORDINAL: Final = re.compile(
 
 
 def fold_characters(text: str) -> str:
-    """Replace compatibility characters (NFKC), typographic apostrophes and `ё`; letter case stays."""
+    """Replace compatibility characters (NFKC), typographic apostrophes and `ё`; letter case and № stay."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")

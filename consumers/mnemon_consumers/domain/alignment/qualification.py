@@ -21,7 +21,7 @@ _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASO
 
 
 _LONGEST_PHRASE: Final = 3
-"""Number of words before a noun among which such a preposition belongs to the noun."""
+"""Number of words before a term among which a preposition of the list `limit_prepositions` limits it."""
 
 
 def find_other_qualification(alignment: Alignment) -> str | None:

@@ -833,7 +833,7 @@ def is_year(number: Term) -> bool:
 
 
 def _is_amount(statement: ParsedFact, number: Term) -> bool:
-    """Return whether a number counts or measures something, and is not a label."""
+    """Return whether a number is no ordinal and follows no article, and so may count or measure something."""
     return not is_ordinal(number.text) and statement.find_word_before(number) not in ("a", "an", "the")
 
 

@@ -214,7 +214,12 @@ class BatchLifecycle:
             await self._fail_batch(connection, batch, error, is_online=True)
 
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
-        """Give up a batch that will have no results; return False if results may still come."""
+        """Give up a batch whose results are no longer awaited; return whether it is given up.
+
+        That is a batch whose age is twice its time to the deadline, unless this process found it only lately
+        (`GRACE`). It is also a batch that no provider has taken, after the deadline or when the settings no
+        longer select it.
+        """
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at
         since = self._since.setdefault(batch.batch_id, now)

@@ -129,7 +129,7 @@ class RankedHit(NamedTuple):
         parts: components of the score; None unless the search explains its scores.
         source: the whole item that was found.
         is_doubtful: whether the memory probably does not answer the query; a search without a threshold
-            leaves such hits out.
+            leaves such hits out. False for a hit that a reranker has scored.
         start: position in a document of the first character of `text`.
     """
 
@@ -275,7 +275,8 @@ class Search:
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes messages that probably do not answer the query,
-                and other items with less than `DOUBTFUL_SHARE` of the best score of their scope. Candidates
+                and other items with less than `DOUBTFUL_SHARE` of the best score of their scope; hits that a
+                reranker has scored are kept. Candidates
                 with neither a word of the query nor a similarity above the noise of the embedding model are
                 always excluded. Neighbours of other messages, and facts linked by a name, may be hits without
                 either.

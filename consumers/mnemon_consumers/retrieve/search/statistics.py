@@ -80,7 +80,10 @@ class StatisticsCache:
         self._counted.clear()
 
     async def count_words(self, tenant: str) -> None:
-        """Count the words in a sample of a tenant's texts, for the next `get_statistics`."""
+        """Count the words in a sample of a tenant's texts, for the next `get_statistics`.
+
+        If the database or the embedder does not answer, the former statistics stay, if any.
+        """
         revision = self._revision_of(tenant)
         try:
             (sample,) = await self._database.run_query(load_sample([tenant]))
@@ -94,7 +97,7 @@ class StatisticsCache:
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
-            log.warning("word count failed, keeping the former statistics", tenant=tenant, error=str(error))
+            log.warning("word count failed, statistics not updated", tenant=tenant, error=str(error))
 
 
 def build_sampled_texts(sampled: SampledText) -> Texts:

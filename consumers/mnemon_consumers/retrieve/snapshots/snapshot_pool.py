@@ -1,4 +1,4 @@
-"""Snapshot pool, which keeps snapshots open while requests use them."""
+"""Snapshot pool, which opens snapshots on request and keeps the most recently requested ones open."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -56,7 +56,7 @@ class _OpenSnapshot:
 
 
 class SnapshotPool:
-    """Opens snapshots on request, and closes snapshots without requests."""
+    """Opens snapshots on request; closes them after some minutes without requests, or for newer ones."""
 
     def __init__(
         self,

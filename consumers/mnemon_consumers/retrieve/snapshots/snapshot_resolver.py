@@ -104,7 +104,10 @@ class SnapshotResolver:
         return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
-        """Refuse a moment before an erasure: a snapshot is not swept, so it still has the erased rows."""
+        """Refuse a moment before an erasure of the user.
+
+        Until the erasure is finished, the snapshot has the erased rows; after that, it lacks them.
+        """
         erased = await read_last_position(self._broker.connection, build_thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(

@@ -64,9 +64,8 @@ class ConversationVerbs:
         except MessageTooLong as error:
             problem = (
                 f"the message at log position {error.seq} is longer than a reply may be, "
-                f"{self._log.reply_limit:,} bytes: export it with `mnemon export jsonl`, or raise "
-                "`max_payload` of the NATS server. To read the messages before it, give `before` "
-                f"{error.seq} and `conversation` {seen.value.conversation}"
+                f"{self._log.reply_limit:,} bytes; raise `max_payload` of the NATS server, or, to read the "
+                f"messages before it, give `before` {error.seq} and `conversation` {seen.value.conversation}"
             )
             raise Refusal("refused", problem) from error
 

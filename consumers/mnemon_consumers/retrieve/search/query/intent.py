@@ -214,12 +214,12 @@ class QueryIntent:
 
     @cached_property
     def is_about_user(self) -> bool:
-        """Return whether the user asks about themselves: `what did I say`."""
+        """Return whether the query has a word of the first person, which means the user: `what did I say`."""
         return not FIRST_PERSON.isdisjoint(self._word_set)
 
     @cached_property
     def is_about_assistant(self) -> bool:
-        """Return whether the query is about the assistant: `what did you say`."""
+        """Return whether the query has a word of the second person: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
     def find_names(self, names: Iterable[str]) -> frozenset[str]:

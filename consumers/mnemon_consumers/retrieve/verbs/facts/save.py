@@ -109,8 +109,8 @@ async def _wait_for_decision(
                 pause = min(pause * 2, _LONGEST_PAUSE)
     raise Refusal(
         "unavailable",
-        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s; it decides later, so the save need not be "
-        "repeated",
+        f"dedupe did not decide within {DECISION_TIMEOUT:.0f} s, but decides later; save the fact again to "
+        "get a decision: a fact is kept only once",
         retryable=True,
     )
 
