@@ -314,9 +314,9 @@ class EventOutcome(Contract):
 
     seq: Sequence = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(
-        description="`applied`: the event was handled; a later event may have removed its effect. "
-        "`rejected`: the event is a dead letter. `waiting`: the event is in the log and "
-        "not handled yet."
+        description="`applied`: the event was handled; a later event may have removed its effect, or the "
+        "event was rejected and its dead letter was removed. `rejected`: the event is a dead letter. "
+        "`waiting`: the event is in the log and not handled yet."
     )
     rejected: RejectedEvent | None = Field(
         default=None, description="Reason for the rejection, if the event was rejected."

@@ -1321,7 +1321,7 @@ export interface EventOutcome {
    */
   seq: number;
   /**
-   * `applied`: the event was handled; a later event may have removed its effect. `rejected`: the event is a dead letter. `waiting`: the event is in the log and not handled yet.
+   * `applied`: the event was handled; a later event may have removed its effect, or the event was rejected and its dead letter was removed. `rejected`: the event is a dead letter. `waiting`: the event is in the log and not handled yet.
    */
   outcome: "applied" | "rejected" | "waiting";
   /**
