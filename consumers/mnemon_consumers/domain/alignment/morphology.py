@@ -19,6 +19,14 @@ WORDS: Final = 20_000
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
 
+MARKS: Final = "".join(
+    each for each in map(chr, range(0x0300, 0x1F000)) if unicodedata.category(each).startswith("M")
+)
+"""Combining marks, such as the vowel signs of Hindi and Thai, for character classes of regular expressions.
+
+They are parts of words, and `\\w` does not match them.
+"""
+
 _STEMMING: Final = Lock()
 """Lock around the stemmer, which stores the current word and so serves one thread at a time."""
 
@@ -53,10 +61,12 @@ _ORDINAL: Final = re.compile(
 
 
 def fold_characters(text: str) -> str:
-    """Replace compatibility characters (NFKC), typographic apostrophes and `ё`; letter case and № stay."""
+    """Replace compatibility characters (NFKC), typographic apostrophes, `ё` and `İ`; letter case and № stay."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
-    return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
+    plain = plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
+    # In lower case, the Turkish İ is i with a dot above, a mark that no other spelling of the word has.
+    return plain.replace("İ", "I").replace("i\u0307", "i")
 
 
 def restore_contractions(text: str) -> str:

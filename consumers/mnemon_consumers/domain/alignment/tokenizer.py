@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
+    MARKS,
     WORDS,
     fold_characters,
     is_cyrillic,
@@ -14,14 +15,16 @@ from mnemon_consumers.domain.alignment.morphology import (
     restore_contractions,
 )
 
+_LETTERS: Final = rf"[^\W\d_]+(?:[{MARKS}]+[^\W\d_]*)*"
+
 _TOKEN: Final = re.compile(
-    r"""
+    rf"""
     [\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | [^\W\d_][\w-]*\.(?:ру|рф|ru|com|net|org|io)(?!\w)
-    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,12}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
-    | \d+(?:[ \u00a0]\d{3})+(?!\d)
+    | \d{{4}}-\d\d-\d\d | \d{{1,2}}:\d\d | [^\W\d_]{{1,12}}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    | \d+(?:[ \u00a0]\d{{3}})+(?!\d)
     | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
-    | [ap]\.m\. | [^\W\d_]+(?:['-][^\W\d_]+)*[+#]* | [%€$£₽№] | [—–](?=\s)
+    | [ap]\.m\. | {_LETTERS}(?:['-]{_LETTERS})*[+#]* | [%€$£₽№] | [—–](?=\s)
     """,
     re.VERBOSE,
 )

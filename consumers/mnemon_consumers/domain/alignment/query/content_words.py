@@ -16,6 +16,7 @@ from mnemon_consumers.domain.alignment.lexicon import (
     load_lexicon,
 )
 from mnemon_consumers.domain.alignment.morphology import (
+    MARKS,
     fold_characters,
     is_cyrillic,
     list_forms,
@@ -28,7 +29,9 @@ from mnemon_consumers.domain.alignment.morphology import (
 COMMON_WEIGHT: Final = 0.5
 """Weight of a word that many facts have and that alone names no fact; any other word has weight 1."""
 
-TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
+_LETTERS: Final = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*"
+
+TOKEN: Final = re.compile(rf"{_LETTERS}(?:['-]{_LETTERS})*[+#]*")
 """A word of a query or a fact."""
 
 _SHORTEST_PREFIX: Final = 5

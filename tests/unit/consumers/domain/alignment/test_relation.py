@@ -451,7 +451,20 @@ def test_similarity_does_not_decide_about_other_numbers() -> None:
     assert not verdict.is_open
 
 
-FOREIGN = {"de": "Mag große Hunde sehr gern", "uk": "Працює у школі", "ja": "猫が好きです"}
+FOREIGN = {
+    "de": "Mag große Hunde sehr gern",
+    "tr": "İzmir'de yaşıyor",
+    "uk": "Працює у школі",
+    "ja": "猫が好きです",
+    "hi": "मेरी बेटी डॉक्टर है",
+}
+
+VOWEL_SIGNS = {
+    "hi: a daughter, a son": ("मेरी बेटी डॉक्टर है", "मेरा बेटा डॉक्टर है"),
+    "hi: the aunt, the uncle": ("मेरी चाची का नाम सीता है", "मेरे चाचा का नाम सीता है"),
+    "th: rice, white": ("ผมชอบกินข้าว", "ผมชอบกินขาว"),
+    "ar: a dream, patience": ("عندي حُلم كبير", "عندي حِلم كبير"),
+}
 
 SHRUNK = {
     "en": ("Has visited 14 countries", "Has visited 11 countries"),
@@ -1022,6 +1035,14 @@ def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(t
     verdict = relate_facts(text, f"{text.lower()}.", SIMILARITY)
 
     assert verdict.relation is FactRelation.SAME, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS))
+def test_vowel_signs_tell_facts_apart(old: str, new: str) -> None:
+    for former, later in ((old, new), (new, old)):
+        verdict = relate_facts(former, later, SIMILARITY)
+
+        assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
 
 
 @given(st.text(max_size=300))

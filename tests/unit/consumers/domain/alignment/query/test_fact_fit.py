@@ -183,10 +183,24 @@ def test_contrary_or_missing_words_count_against_a_fact(query: str, text: str) -
         ("Евгений", "Сестру зовут Евгения"),
         ("Евгений", "Зовут Евгения"),
         ("Александр", "Дружит с Александрой"),
+        ("मेरी बेटी डॉक्टर है", "मेरा बेटा डॉक्टर है"),
     ],
 )
 def test_a_name_is_no_other_name_and_no_other_word(query: str, text: str) -> None:
     assert choose_fact(query, [("ar_001", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Hund Bello", "Mein Hund heißt Bello"),
+        ("mi perro Rex", "Mi perro se llama Rex"),
+        ("istanbul'da yaşıyorum", "İstanbul'da yaşıyorum"),
+        ("मेरी बेटी", "मेरी बेटी डॉक्टर है"),
+    ],
+)
+def test_equal_words_in_any_language_name_a_fact(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text)]).named == "ar_001"
 
 
 @pytest.mark.parametrize(
