@@ -33,8 +33,12 @@ CACHED_FACTS: Final = 5_000
 LONGEST_PHRASE: Final = 6
 """Number of words in the longest phrase of the lexicon."""
 
-FOREIGN_WORDS: Final = 3
-"""Minimum number of words, none of them in the lexicon, that make a text count as another language."""
+FOREIGN_WORDS: Final = 2
+"""Minimum number of words, none of them in the lexicon, that make a text in Latin script count as another
+language."""
+
+FOREIGN_CYRILLIC_WORDS: Final = 3
+"""`FOREIGN_WORDS` for Cyrillic script: the lexicon lacks more words of Russian than of English."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
 _POLES: Final = ("opposites", *AXES)
@@ -123,16 +127,20 @@ class _Parser:
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
         """Return whether the text seems to be in a language other than English and Russian.
 
-        Such a text has a letter of another alphabet, or three or more words, none of which is in the lexicon.
+        Such a text has a letter of another alphabet, a word such as "nicht", which denies something in
+        another language, or `FOREIGN_WORDS` or more words, none of which is in the lexicon.
         """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
-        words = [
-            each
+        words = {
+            token.word: each
             for token, each in zip(self._tokens, lookups, strict=True)
             if token.word.isalpha() and (token.is_first or token.surface.islower())
-        ]
-        return len(words) >= FOREIGN_WORDS and not any(map(find_word_entries, words))
+        }
+        if not list_words("foreign_negations").isdisjoint(words):
+            return True
+        least = FOREIGN_CYRILLIC_WORDS if any(map(is_cyrillic, words)) else FOREIGN_WORDS
+        return len(words) >= least and not any(map(find_word_entries, words.values()))
 
     def _select_entries(self, at: int, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""

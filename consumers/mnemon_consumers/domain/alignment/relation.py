@@ -161,9 +161,10 @@ class _PairComparison:
         return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
 
     def _compare_terms(self) -> RelationVerdict:
-        if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
+        is_foreign = self.old.is_foreign or self.new.is_foreign
+        if self.old.text == self.new.text or (is_foreign and self.old.raw == self.new.raw):
             return self._decide_same("they have the same words", is_covered=True)
-        if self.old.is_foreign or self.new.is_foreign:
+        if is_foreign:
             return RelationVerdict(
                 self._choose_doubtful_relation(),
                 "one of the facts is in a language without rules",

@@ -208,7 +208,8 @@ def parse_words(text: str) -> ContentWords:
             direction = "from" if word in list_words("query_from") else "to"
             is_introduced = False
             continue
-        if word in list_words("query_negations") or word.endswith("n't"):
+        is_negation = word in list_words("query_negations") or word in list_words("foreign_negations")
+        if is_negation or word.endswith("n't"):
             denies = True
             continue
         entries = [

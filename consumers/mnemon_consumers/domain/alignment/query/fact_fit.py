@@ -90,6 +90,8 @@ def _find_named_fact(
     # Of "Likes dark beer" and "Does not like dark beer", "dark beer" means either, "no beer" the second.
     if not query.denies and any(_may_mean(query, known[other], known[best]) for other in others):
         return None
+    if parse_fact(known[best].text).is_foreign and not _has_equal_words(known[best], query):
+        return None
     if is_only_answer(known[best], query):
         return best
     if all(word.weight <= COMMON_WEIGHT for word in query.content):
@@ -115,6 +117,14 @@ def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> b
     says_whose = query.people or not list_words("first_person").isdisjoint(query.plain)
     is_of_others = not says_whose and other.people != best.people
     return len(query.content) == 1 or other.denies != best.denies or is_of_others
+
+
+def _has_equal_words(fact: ContentWords, query: ContentWords) -> bool:
+    """Return whether the fact has the words of the query as they are, not in other forms.
+
+    In a language without rules, another form may mean another person: "arbeite", "arbeitet".
+    """
+    return {word.text for word in query.content} <= {word.text for word in fact.content}
 
 
 def _says_something_else(fact: ContentWords, query: ContentWords) -> bool:

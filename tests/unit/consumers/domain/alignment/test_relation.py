@@ -453,6 +453,7 @@ def test_similarity_does_not_decide_about_other_numbers() -> None:
 
 FOREIGN = {
     "de": "Mag große Hunde sehr gern",
+    "es": "Vivo en Sevilla",
     "tr": "İzmir'de yaşıyor",
     "uk": "Працює у школі",
     "ja": "猫が好きです",
@@ -464,6 +465,16 @@ VOWEL_SIGNS = {
     "hi: the aunt, the uncle": ("मेरी चाची का नाम सीता है", "मेरे चाचा का नाम सीता है"),
     "th: rice, white": ("ผมชอบกินข้าว", "ผมชอบกินขาว"),
     "ar: a dream, patience": ("عندي حُلم كبير", "عندي حِلم كبير"),
+}
+
+FOREIGN_DENIALS = {
+    "de": ("Mein Sohn geht nicht in die Schule", "Mein Sohn geht in die Schule"),
+    "de: an article": ("Habe keinen Hund", "Habe meinen Hund"),
+    "nl": ("Ik woon niet in Utrecht", "Ik woon in Utrecht"),
+    "fr": ("Il est pas en prison", "Il est en prison"),
+    "es": ("Nunca he estado en Roma", "He estado en Roma"),
+    "sv": ("Jag bor inte i Lund", "Jag bor i Lund"),
+    "tr: a verb": ("Et yemiyorum", "Et yiyorum"),
 }
 
 SHRUNK = {
@@ -1037,8 +1048,8 @@ def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(t
     assert verdict.relation is FactRelation.SAME, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS))
-def test_vowel_signs_tell_facts_apart(old: str, new: str) -> None:
+@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS) + _cases(FOREIGN_DENIALS))
+def test_vowel_signs_and_foreign_denials_tell_facts_apart(old: str, new: str) -> None:
     for former, later in ((old, new), (new, old)):
         verdict = relate_facts(former, later, SIMILARITY)
 

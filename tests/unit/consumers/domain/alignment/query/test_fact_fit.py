@@ -193,6 +193,21 @@ def test_a_name_is_no_other_name_and_no_other_word(query: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("query", "text"),
     [
+        ("trinke Kaffee", "Ich trinke keinen Kaffee"),
+        ("ho un cane", "Non ho un cane"),
+        ("أحب القهوة", "لا أحب القهوة"),
+        ("चाय पसंद है", "मुझे चाय पसंद नहीं है"),
+        ("arbeite bei Siemens", "Meine Frau arbeitet bei Siemens"),
+        ("İstanbul'da yaşıyorum", "Annem İstanbul'da yaşıyor"),
+    ],
+)
+def test_a_denial_or_another_form_in_any_language_names_no_fact(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
         ("Hund Bello", "Mein Hund heißt Bello"),
         ("mi perro Rex", "Mi perro se llama Rex"),
         ("istanbul'da yaşıyorum", "İstanbul'da yaşıyorum"),
