@@ -1,5 +1,7 @@
 """Qualifications, such as "almost" and "if": words with which a fact says less than without them."""
 
+import re
+import unicodedata
 from itertools import pairwise
 from typing import Final
 
@@ -19,6 +21,8 @@ _SEASONS: Final = ("spring", "summer", "autumn", "winter")
 _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASONS))
 """Keys of dates that come again and again, and take up a part of the time only."""
 
+
+_NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−](\d+)")
 
 _LONGEST_PHRASE: Final = 3
 """Number of words before a term among which a preposition of the list `limit_prepositions` limits it."""
@@ -43,6 +47,29 @@ def find_other_qualification(alignment: Alignment) -> str | None:
     if all(frequencies) and frequencies[0].isdisjoint(frequencies[1]):
         return "the facts tell different frequencies"
     return None
+
+
+def find_other_symbol(alignment: Alignment) -> str | None:
+    """Return the reason why two facts with the same words differ in their symbols, which are no terms.
+
+    For example, "Favourite food is 🍕" and "Favourite food is 🍔" differ, "500 €" and "500 $", and "-18" and
+    "18". A symbol that only one of the facts has counts for nothing, except a minus.
+
+    Returns:
+        None if no symbol tells the facts apart.
+    """
+    old, new = (statement.text for statement in alignment.statements)
+    symbols = _list_symbols(old), _list_symbols(new)
+    if all(symbols) and symbols[0] != symbols[1]:
+        return "the facts have different emoji or currency signs"
+    if _NEGATIVE_NUMBER.findall(old) != _NEGATIVE_NUMBER.findall(new):
+        return "only one of the facts has the negative number"
+    return None
+
+
+def _list_symbols(text: str) -> list[str]:
+    """Return the emoji, other pictographs and currency signs of a text, in order."""
+    return [each for each in text if unicodedata.category(each) in ("So", "Sc")]
 
 
 def find_partial_change(alignment: Alignment) -> str | None:

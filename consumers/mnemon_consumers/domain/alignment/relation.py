@@ -25,6 +25,7 @@ from mnemon_consumers.domain.alignment.morphology import (
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_pair
 from mnemon_consumers.domain.alignment.qualification import (
     find_other_qualification,
+    find_other_symbol,
     find_partial_change,
     is_limited,
     is_part_of_time,
@@ -146,6 +147,8 @@ class _PairComparison:
         verdict = self._compare_terms()
         is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
         doubt = find_other_qualification(self.alignment)
+        if verdict.relation is FactRelation.SAME or verdict.is_open:
+            doubt = doubt or find_other_symbol(self.alignment)
         if verdict.relation is FactRelation.UPDATE:
             if says_almost(self.new):
                 doubt = "the newer fact says that something almost happened"

@@ -477,6 +477,16 @@ FOREIGN_DENIALS = {
     "tr: a verb": ("Et yemiyorum", "Et yiyorum"),
 }
 
+SYMBOLS = {
+    "emoji": ("Favourite food is 🍕", "Favourite food is 🍔"),
+    "emoji, ru": ("Любимый знак 🍕", "Любимый знак 🍔"),
+    "emoji, zh": ("我最喜欢的水果是🍎", "我最喜欢的水果是🍌"),
+    "flags": ("Favourite flag is 🇩🇪", "Favourite flag is 🇦🇹"),
+    "currencies": ("The rent is 500 €", "The rent is 500 $"),
+    "currencies without a word": ("The rent is 500 ₹", "The rent is 500 $"),
+    "a minus": ("The freezer is at -18 degrees", "The freezer is at 18 degrees"),
+}
+
 SHRUNK = {
     "en": ("Has visited 14 countries", "Has visited 11 countries"),
     "ru": ("Посетил 14 стран", "Посетил 11 стран"),
@@ -1048,12 +1058,25 @@ def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(t
     assert verdict.relation is FactRelation.SAME, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS) + _cases(FOREIGN_DENIALS))
-def test_vowel_signs_and_foreign_denials_tell_facts_apart(old: str, new: str) -> None:
+@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS) + _cases(FOREIGN_DENIALS) + _cases(SYMBOLS))
+def test_vowel_signs_foreign_denials_and_symbols_tell_facts_apart(old: str, new: str) -> None:
     for former, later in ((old, new), (new, old)):
         verdict = relate_facts(former, later, SIMILARITY)
 
         assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Likes tea 🙂", "Likes tea"),
+        ("The rent is 500 €", "The rent is 500 euros"),
+        ("The rent is 500 ₹ 🙂", "The rent is 500 ₹ 🙂!"),
+        ("Works 9-18 on Mondays", "Works 9-18 on Mondays!"),
+    ],
+)
+def test_symbols_of_only_one_fact_and_equal_symbols_tell_nothing_apart(old: str, new: str) -> None:
+    assert relate_facts(old, new, SIMILARITY).relation is FactRelation.SAME
 
 
 @given(st.text(max_size=300))
