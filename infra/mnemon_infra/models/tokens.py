@@ -8,9 +8,11 @@ for random letters.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from mnemon_infra.models.bm25 import UNSPACED
 from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
 
 RECENT = 4096
@@ -18,7 +20,9 @@ RECENT = 4096
 
 _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.", re.DOTALL)
 _LETTERS = {"latin": 3, "cyrillic": 2}
-_LAST_WORD = re.compile(r"\s+\S*$")
+_LAST_WORD = re.compile(r"\s+(\S*)$")
+_JOINER = "\u200d"
+_SKIN_TONES = frozenset("🏻🏼🏽🏾🏿")
 
 TokenSpans = Sequence[tuple[int, int]]
 """Begin and end of each token, in characters.
@@ -42,7 +46,8 @@ def cut_text(text: str, tokens: int) -> str:
     """Return the beginning of a text, of at most `tokens` tokens.
 
     A text that is not longer is returned whole. A cut text ends with a whole word, unless that would leave
-    less than half of the allowed length.
+    less than half of the allowed length, or the word is in a script without spaces. It ends with a whole
+    character, with its combining marks; an emoji of several characters is one.
     """
     spans = _find_spans(text)
     if len(spans) <= tokens:
@@ -50,9 +55,24 @@ def cut_text(text: str, tokens: int) -> str:
     if tokens <= 0:
         return ""
     end, following = spans[tokens - 1][1], spans[tokens][0]
-    beginning = text[: min(end, following)]
-    whole_words = _LAST_WORD.sub("", beginning) if not text[len(beginning)].isspace() else beginning
-    return (whole_words if 2 * len(whole_words) >= len(beginning) else beginning).rstrip()
+    end = min(end, following)
+    while end > 0 and _is_within_character(text, end):
+        end -= 1
+    beginning = text[:end]
+    last = None if text[end].isspace() else _LAST_WORD.search(beginning)
+    if last is not None and 2 * last.start() >= end and UNSPACED.search(last[1]) is None:
+        beginning = beginning[: last.start()]
+    return beginning.rstrip()
+
+
+def _is_within_character(text: str, index: int) -> bool:
+    """Return whether the characters before and at an index are parts of one that a reader sees."""
+    following = text[index]
+    return (
+        following in _SKIN_TONES
+        or _JOINER in text[index - 1 : index + 1]
+        or unicodedata.category(following).startswith("M")
+    )
 
 
 def _find_spans(text: str) -> TokenSpans:

@@ -110,6 +110,20 @@ def test_a_cut_keeps_what_has_no_words() -> None:
     assert cut_text("👍", 4) == ""
 
 
+def test_a_cut_ends_within_a_word_of_a_script_without_spaces() -> None:
+    text = "昨天 我们去了杭州西湖，天气非常好，我们还吃了很多好吃的东西"
+    beginning = cut_text(text, count_tokens(text) - 1)
+    assert beginning == text[:-1]
+
+
+@pytest.mark.parametrize("character", ["कि", "हिं", "👩‍⚕️", "👍🏽", "e\u0301", "ท้"])
+def test_a_cut_ends_at_a_character_that_a_reader_sees(character: str) -> None:
+    text = character * 20
+    for room in range(count_tokens(text)):
+        beginning = cut_text(text, room)
+        assert beginning == character * (len(beginning) // len(character))
+
+
 def test_texts_that_were_counted_do_not_stay_in_memory() -> None:
     tokenizer = load_llama_tokenizer()
     assert tokenizer is not None
