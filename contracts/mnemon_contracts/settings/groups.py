@@ -82,7 +82,11 @@ class Policy(Settings):
     """Rules on which facts may be kept."""
 
     min_length: int = Field(
-        default=12, ge=1, le=10_000, description="Minimum length of a fact, in characters."
+        default=12,
+        ge=1,
+        le=10_000,
+        description="Minimum length of a fact, in characters; a Chinese, Japanese or Korean one counts as "
+        "two.",
     )
     max_length: int = Field(
         default=240,

@@ -1,5 +1,6 @@
 """Refusal of proposed facts by the rules of the policy."""
 
+import unicodedata
 from functools import lru_cache
 from typing import Final
 
@@ -25,8 +26,12 @@ def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     said = join_lines(text)
     if (what := find_secret(said, policy)) is not None:
         return "secret", f"The text looks like {what}."
-    if len(said) < policy.min_length:
-        return "too_short", f"The text has {len(said)} characters; a fact has at least {policy.min_length}."
+    if (length := _measure_length(said)) < policy.min_length:
+        counted = " A Chinese, Japanese or Korean character counts as two." if length > len(said) else ""
+        return (
+            "too_short",
+            f"The text has {length} characters; a fact has at least {policy.min_length}.{counted}",
+        )
     if len(said) > policy.max_length:
         return "too_long", f"The text has {len(said):,} characters; a fact has at most {policy.max_length}."
     if not any(character.isalpha() for character in said):
@@ -36,3 +41,12 @@ def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     if policy.refuse_commands and is_command(said):
         return "command", "The text is a command, and a fact is a statement."
     return None
+
+
+def _measure_length(text: str) -> int:
+    """Return the number of characters, where each wide letter, as of Chinese, counts as two.
+
+    A sentence of such letters has about half of the characters of the same sentence in Latin script.
+    """
+    wide = (each for each in text if each.isalpha() and unicodedata.east_asian_width(each) == "W")
+    return len(text) + sum(1 for _ in wide)

@@ -13,6 +13,9 @@ from mnemon_contracts.settings.groups import Policy
 POLICY = Policy()
 
 KEPT = (
+    "我对花生过敏。",
+    "妹は六月に結婚します。",
+    "저는 커피를 좋아해요",
     "Пользователь сделал промпт для картинки",
     "User runs git every day",
     "User asked how git rebase works and learned it",
@@ -202,6 +205,8 @@ def test_commands_are_refused(text: str) -> None:
     ("text", "expected"),
     [
         ("x" * 11, "too_short"),
+        ("我有一狗", "too_short"),
+        ("Eats 🍕🍕🍕", "too_short"),
         ("x" * 12, None),
         ("x" * 240, None),
         ("x" * 241, "too_long"),
