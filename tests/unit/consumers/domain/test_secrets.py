@@ -47,6 +47,11 @@ SECRETS = (
     "api key: abcd1234efgh5678",
     "telegram 123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawQ",
     "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "我的卡号是4111111111111111",
+    "カード番号は４１１１ １１１１ １１１１ １１１１です",
+    "رقم بطاقتي ٤١١١١١١١١١١١١١١١ الآن",
+    "मेरा कार्ड ४१११ ११११ ११११ ११११ है",
+    "我的IBAN是DE89370400440532013000",
     'curl -H "Authorization: Bearer abc.def.ghi123" https://x.y',
 )
 

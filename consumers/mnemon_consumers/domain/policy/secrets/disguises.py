@@ -5,6 +5,8 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from mnemon_infra.models.bm25 import UNSPACED
+
 _WORD: Final = re.compile(r"\w+")
 _LATIN: Final = re.compile(r"[A-Za-z]")
 _CYRILLIC: Final = re.compile(r"[А-Яа-яЁё]")
@@ -14,6 +16,11 @@ _TWO_SCRIPTS: Final = re.compile(
 )
 _PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
 """Pattern of texts that have no combining marks, no invisible characters and no compatibility forms."""
+
+_BESIDE_UNSPACED: Final = re.compile(
+    "(?<={0})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={0})".format(UNSPACED.pattern.removesuffix("+"))
+)
+"""Borders between Latin letters or digits and a script without spaces, as of Chinese, which hide a number."""
 
 _SPACED_OUT: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·•|_-])\w)(?:\1\w){2,}(?!\w)")
 _JOINED_NOUN: Final = re.compile(
@@ -57,9 +64,10 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 def list_readings(text: str) -> tuple[str, ...]:
     """Return the readings of a text: as a person sees it, then with the disguises of letters undone.
 
-    The first reading has no compatibility forms, invisible characters or combining marks. The other readings
-    exist only if a word mixes scripts, if single letters stand in a row, or if "password" has another
-    spelling, such as "p@ssword".
+    The first reading has no compatibility forms, invisible characters or combining marks. It has European
+    digits, and spaces between Latin letters or digits and a script without spaces. The other readings exist
+    only if a word mixes scripts, if single letters stand in a row, or if "password" has another spelling,
+    such as "p@ssword".
     """
     plain = text if text.isascii() else _remove_marks(text)
     found = dict.fromkeys([plain])
@@ -79,11 +87,18 @@ def _remove_marks(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
+    composed = _BESIDE_UNSPACED.sub(" ", composed)
     return "".join(
-        "-" if category == "Pd" and character not in "—–-" else character
+        _simplify_character(character, category)
         for character in composed
         if (category := unicodedata.category(character)) not in ("Cf", "Mn", "Me")
     )
+
+
+def _simplify_character(character: str, category: str) -> str:
+    if category == "Nd":
+        return str(unicodedata.digit(character))
+    return "-" if category == "Pd" and character not in "—–-" else character
 
 
 def _unify_script(text: str) -> list[str]:
