@@ -4,8 +4,13 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
-"""A word, with the signs that tell C++ and C# from C."""
+from mnemon_consumers.domain.alignment.morphology import MARKS, fold_characters
+
+_PART = re.compile(rf"(?:(?<!\w)[-−](?=\d))?[^\W_](?:[^\W_]|[{MARKS}])*[+#]*|[^\w\s]")
+"""A word, with the signs that tell C++ and C# from C, and -5 from 5; or a punctuation mark or symbol."""
+
+_TELLING = ("So", "Sc")
+"""Unicode's categories of emoji and of currency signs."""
 
 
 def compile_pattern(lines: str) -> re.Pattern[str]:
@@ -28,6 +33,14 @@ def join_lines(text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def join_words(text: str) -> str:
-    """Return the text's words in lower case, `ё` as `е`, with single spaces between and around them."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
-    return f" {' '.join(_WORD.findall(plain))} "
+    """Return the text's words, emoji and currency signs, with single spaces between and around them.
+
+    They are in lower case, with `ё` as `е`.
+    """
+    parts = _PART.findall(fold_characters(text).casefold())
+    said = (each for each in parts if each[0].isalnum() or len(each) > 1 or _tells_apart(each))
+    return f" {' '.join(said)} "
+
+
+def _tells_apart(mark: str) -> bool:
+    return unicodedata.category(mark) in _TELLING

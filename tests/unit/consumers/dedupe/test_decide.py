@@ -219,6 +219,37 @@ def test_semantic_threshold_is_a_setting() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("मेरी बेटी डॉक्टर है", "मेरा बेटा डॉक्टर है"),
+        ("Favourite food is 🍕", "Favourite food is 🍔"),
+        ("The rent is 500 €", "The rent is 500 $"),
+        ("The freezer is at -18 degrees", "The freezer is at 18 degrees"),
+        ("Mein Sohn geht nicht in die Schule", "Mein Sohn geht in die Schule"),
+    ],
+)
+def test_vowel_signs_symbols_and_foreign_denials_make_another_fact(old: str, new: str) -> None:
+    user = User()
+    first, second = saved(user.propose(old)), saved(user.propose(new))
+    assert user.texts() == {first.fact_id: old, second.fact_id: new}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("मेरी बेटी डॉक्टर है", "मेरी बेटी डॉक्टर है।"),
+        ("İstanbul'da yaşıyorum", "istanbul'da yaşıyorum"),
+        ("我最喜欢的水果是🍎", "我最喜欢的水果是 🍎。"),
+        ("Writes C++ (at work)", "writes c++ at work"),
+    ],
+)
+def test_the_same_words_in_other_case_and_punctuation_are_confirmed(old: str, new: str) -> None:
+    user = User()
+    first = saved(user.propose(old))
+    assert confirmed(user.propose(new)).fact_id == first.fact_id
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("User likes Java a lot", "User likes JavaScript a lot"),
         ("Writes programs in C", "Writes programs in C++"),
     ],
