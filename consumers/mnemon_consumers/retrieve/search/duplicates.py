@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
-from mnemon_consumers.domain.alignment.morphology import list_grammemes, stem_word
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, list_grammemes, stem_word
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -63,6 +63,8 @@ class WordingFeatures(NamedTuple):
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
+        foreign_words: the words in lower case with letters that English and Russian lack: stemming or folding
+            would make "schön" the same as "schon".
         verb_forms: the terms of verbs with their tense, and for Russian verbs person and number; stemming
             gives "loved" the term of "love", and "учит" the term of "учу".
         numbers: the numbers, sorted.
@@ -73,6 +75,7 @@ class WordingFeatures(NamedTuple):
     """
 
     words: frozenset[str]
+    foreign_words: frozenset[str]
     verb_forms: frozenset[tuple[int, str]]
     numbers: tuple[str, ...]
     symbols: frozenset[str]
@@ -160,6 +163,7 @@ def _describe_wording(text: str) -> WordingFeatures:
     words = frozenset(_TOKEN.findall(plain)) - _LIGHT_WORDS
     return WordingFeatures(
         frozenset(each for each in words if not bm25.weigh_document(each).indices),
+        frozenset(each for each in words if not (each.isascii() or is_cyrillic(each))),
         frozenset(
             (term, form)
             for each in words
