@@ -128,17 +128,20 @@ class _Parser:
         """Return whether the text seems to be in a language other than English and Russian.
 
         Such a text has a letter of another alphabet, a word such as "nicht", which denies something in
-        another language, or `FOREIGN_WORDS` or more words, none of which is in the lexicon.
+        another language, or `FOREIGN_WORDS` or more words besides homographs such as "in", none of which is
+        in the lexicon.
         """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
         words = {
             token.word: each
             for token, each in zip(self._tokens, lookups, strict=True)
-            if token.word.isalpha() and (token.is_first or token.surface.islower())
+            if token.word.replace("'", "").isalpha() and (token.is_first or token.surface.islower())
         }
         if not list_words("foreign_negations").isdisjoint(words):
             return True
+        for word in list_words("homographs"):
+            words.pop(word, None)
         least = FOREIGN_CYRILLIC_WORDS if any(map(is_cyrillic, words)) else FOREIGN_WORDS
         return len(words) >= least and not any(map(find_word_entries, words.values()))
 

@@ -477,6 +477,13 @@ FOREIGN_DENIALS = {
     "tr: a verb": ("Et yemiyorum", "Et yiyorum"),
 }
 
+HOMOGRAPHS = {
+    "de: am": ("Isst am liebsten Pizza", "Isst am wenigsten Pizza"),
+    "de: will, in": ("Hat in Wien studiert", "Will in Wien studieren"),
+    "es: a, la": ("Prefiero el vino a la cerveza", "Prefiero la cerveza al vino"),
+    "fr: elision": ("C'est l'ami d'Anna", "C'est l'amie d'Anna"),
+}
+
 SYMBOLS = {
     "emoji": ("Favourite food is 🍕", "Favourite food is 🍔"),
     "emoji, ru": ("Любимый знак 🍕", "Любимый знак 🍔"),
@@ -1058,8 +1065,10 @@ def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(t
     assert verdict.relation is FactRelation.SAME, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), _cases(VOWEL_SIGNS) + _cases(FOREIGN_DENIALS) + _cases(SYMBOLS))
-def test_vowel_signs_foreign_denials_and_symbols_tell_facts_apart(old: str, new: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"), _cases(VOWEL_SIGNS) + _cases(FOREIGN_DENIALS) + _cases(HOMOGRAPHS) + _cases(SYMBOLS)
+)
+def test_words_of_other_languages_and_symbols_tell_facts_apart(old: str, new: str) -> None:
     for former, later in ((old, new), (new, old)):
         verdict = relate_facts(former, later, SIMILARITY)
 
