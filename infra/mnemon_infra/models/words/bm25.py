@@ -72,7 +72,9 @@ RUSSIAN_STOP_WORDS = """
 
 CYRILLIC = re.compile(r"[\u0400-\u052f]+")
 GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]+")
-ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+")
+ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]{1,1000}")
+"""Arabic words, and the parts of words of more than 1,000 letters: the time of the Arabic stemmer grows with
+the square of the length of a word."""
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -94,6 +95,13 @@ def test_any_text_has_terms_once_each_and_is_found_by_itself(text: str) -> None:
     assert len(terms.indices) == len(set(terms.indices)) == len(terms.values)
     assert all(value > 0 for value in terms.values)
     assert set(weigh_query(text).indices) == set(terms.indices)
+
+
+@pytest.mark.parametrize("letter", ["أ", "ـ"])
+def test_the_time_for_a_very_long_arabic_word_grows_with_its_length_only(letter: str) -> None:
+    begun = time.thread_time()
+    weigh_document(letter * 200_000)
+    assert time.thread_time() - begun < 1
 
 
 def test_every_process_and_thread_makes_the_same_terms() -> None:
