@@ -67,7 +67,7 @@ def fit_context(
     """
     chooser = ItemChooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}
-    room = min(budget, sum(weights.values()))
+    room = budget if any(weights.values()) else 0
     while True:
         choice = _choose_items(chooser, weights, max(room, 0))
         reports = _report_sections(chooser, choice)

@@ -289,6 +289,12 @@ def test_recent_messages_use_what_others_leave() -> None:
     assert shown.sections["summaries"].cut
 
 
+def test_a_budget_above_the_tokens_of_all_sections_is_used() -> None:
+    recent = [ContextMessage(str(n), "user", f"something that is said {n}") for n in range(1000)]
+    budget = 2 * sum(Sections().model_dump().values())
+    assert budget - 50 < real(Context(recent=recent), MESSAGES, budget).tokens <= budget
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_no_fact_is_left_out_while_tokens_are_free(layout: ContextLayout) -> None:
     facts = [fact(n, "Ездит на работу на велосипеде через мост") for n in range(30)]
