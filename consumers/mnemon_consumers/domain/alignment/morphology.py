@@ -61,7 +61,7 @@ _ORDINAL: Final = re.compile(
 
 
 def fold_characters(text: str) -> str:
-    """Replace compatibility characters (NFKC), typographic apostrophes, `ё` and `İ`; letter case and № stay."""
+    """Replace compatibility characters (NFKC), typographic apostrophes, `ё` and `İ`; case and № stay."""
     # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     plain = plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")

@@ -5,7 +5,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-from mnemon_infra.models.bm25 import UNSPACED
+from mnemon_infra.models.words.bm25 import UNSPACED
 
 _WORD: Final = re.compile(r"\w+")
 _LATIN: Final = re.compile(r"[A-Za-z]")
