@@ -61,7 +61,7 @@ def done(
 
     Exits with code 1 if no task has the id.
 
-    Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
+    Example: `mnemon tasks done 7c9e6679-7425-40de-944b-e07fc1f90ae7 --tenant acme --user u42`
     """
     request.send(
         lambda memory: memory.finish_task(request.user, task_id),
@@ -80,7 +80,7 @@ def remove(
 
     Exits with code 1 if no task has the id.
 
-    Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
+    Example: `mnemon tasks remove 7c9e6679-7425-40de-944b-e07fc1f90ae7 --tenant acme --user u42`
     """
     request.send(
         lambda memory: memory.remove_task(request.user, task_id),
