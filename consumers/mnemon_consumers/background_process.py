@@ -15,6 +15,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.process.child_process import end_child, open_parent_pipe, spawn_module
+from mnemon_infra.telemetry.endpoint import MetricsPortTaken
 from mnemon_infra.telemetry.logging import configure_logging
 
 log = structlog.get_logger("app")
@@ -30,6 +31,7 @@ END_TIMEOUT = GRACEFUL_TIMEOUT + 5
 """Maximum time, in seconds, for the consumers to finish their current batches at the end."""
 
 _READY = b"ready"
+_PORT_TAKEN = b"port taken: "
 
 
 class BackgroundFailed(Exception):
@@ -47,6 +49,7 @@ async def run_in_background(names: Sequence[str], deployment: Deployment) -> Asy
 
     Raises:
         BackgroundFailed: the consumers did not start, or were not ready within `START_TIMEOUT` seconds.
+        MetricsPortTaken: the process cannot listen on its metrics port.
     """
     if not names:
         yield
@@ -89,6 +92,8 @@ async def _start_process(names: Sequence[str], deployment: Deployment) -> asynci
                 f"the consumers {', '.join(names)} were not ready within {START_TIMEOUT:g} s; read the log "
                 "messages above"
             ) from None
+        if said.startswith(_PORT_TAKEN):
+            raise MetricsPortTaken(said.removeprefix(_PORT_TAKEN).decode().strip())
         if said.strip() != _READY:
             raise BackgroundFailed(
                 f"the consumers {', '.join(names)} did not start; read the log messages above"
@@ -107,10 +112,18 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
     os.nice(NICENESS)
     parent = await open_parent_pipe()
     deployment = Deployment.from_json(await parent.readline())
-    async with run_consumers(names, deployment):
-        sys.stdout.buffer.write(_READY + b"\n")
-        sys.stdout.buffer.flush()
-        await parent.read()
+    try:
+        async with run_consumers(names, deployment):
+            _report(_READY)
+            await parent.read()
+    except MetricsPortTaken as error:
+        _report(_PORT_TAKEN + str(error).encode())
+
+
+def _report(line: bytes) -> None:
+    """Tell the parent process that the consumers are ready, or why they are not."""
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

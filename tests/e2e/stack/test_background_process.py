@@ -1,12 +1,15 @@
 """The process that `mnemon up` runs beside its own: it ends with it, and is started again without it."""
 
 import json
+import socket
+from pathlib import Path
 
 import nats
 import psutil
 import pytest
 
-from tests.support.processes.stack import Up, until
+from tests.support.processes.stack import Up, mnemon, until
+from tests.support.servers.ports import free_port
 from tests.support.stock_client import persisted
 
 
@@ -61,3 +64,13 @@ async def test_up_runs_background_consumers_alone(up: Up) -> None:
     assert up.beside() is not None
     assert await up.stop() == 0
     assert "Traceback" not in up.log
+
+
+@pytest.mark.long
+async def test_taken_metrics_port_of_the_background_process_is_refused(data: Path) -> None:
+    port = free_port(1)
+    with socket.create_server(("127.0.0.1", port + 1)):
+        refused = await mnemon("up", "--data", data, "--no-admin", "--metrics-port", str(port))
+    assert (refused.code, refused.out) == (2, "")
+    assert f"mnemon: the metrics endpoint cannot listen on 127.0.0.1:{port + 1}" in refused.err
+    assert "Traceback" not in refused.err
