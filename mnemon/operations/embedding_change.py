@@ -26,7 +26,8 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
     """Return the steps that a change of the embedding model requires, as text; None if nothing changed."""
     if before == after:
         return None
-    goes_on = f"Running processes continue with {_name_model(before)}. "
+    # Their model may not be `before`, if the settings changed more than once since they started.
+    goes_on = "Running processes continue with the model that they started with. "
     back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
     if after.provider == "none":
         return (
@@ -35,8 +36,9 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
             f"To undo: mnemon settings set {back}"
         )
     return (
-        f"{goes_on}They cannot restart until the vectors are made by {_name_model(after)}: stop them and run "
-        "`mnemon reindex` (with --data DIR for the stack of a folder), which embeds everything again. "
+        f"{goes_on}They cannot restart while the vectors are made by a model other than "
+        f"{_name_model(after)}: stop them and run `mnemon reindex` (with --data DIR for the stack of a "
+        "folder), which embeds everything again. "
         f"To undo: mnemon settings set {back}"
     )
 

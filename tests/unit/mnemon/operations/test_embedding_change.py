@@ -14,8 +14,7 @@ def test_same_model_needs_no_change() -> None:
 def test_changed_model_needs_new_vectors() -> None:
     said = describe_consequences(WORDLLAMA, OPENAI)
     assert said is not None
-    assert "continue with wordllama" in said
-    assert "made by openai/text-embedding-3-small" in said
+    assert "a model other than openai/text-embedding-3-small" in said
     assert "mnemon reindex" in said
     assert said.endswith("mnemon settings set embedding.provider=wordllama embedding.model=null")
 
@@ -25,3 +24,10 @@ def test_without_a_model_the_next_start_goes_by_words() -> None:
     assert said is not None
     assert "words only" in said
     assert said.endswith("embedding.provider=openai embedding.model=text-embedding-3-small")
+
+
+def test_undone_change_names_no_running_model_that_the_processes_may_not_have() -> None:
+    said = describe_consequences(Embedding(provider="none"), WORDLLAMA)
+    assert said is not None
+    assert "continue with the model that they started with" in said
+    assert "a model other than wordllama" in said
