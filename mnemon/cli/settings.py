@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -242,10 +243,16 @@ async def rollback(
 
     Example: `mnemon settings rollback 7 --data ./memory`
     """
-    from mnemon_infra.settings.history import roll_back_settings
+    from mnemon_infra.settings.history import NoSuchRevision, roll_back_settings
 
-    async with _open_settings(data) as connection:
-        await _change_settings(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
+    try:
+        async with _open_settings(data) as connection:
+            roll_back = partial(roll_back_settings, connection, revision, tenant)
+            await _change_settings(connection, roll_back, as_json)
+    except NoSuchRevision as error:
+        option = "" if tenant is None else f" --tenant {quote(tenant)}"
+        listing = complete_command(f"mnemon settings history{option}", data)
+        refuse(ExitCode.NEGATIVE_RESULT, str(error), f"List the revisions: {listing}")
     return ExitCode.DONE
 
 
@@ -254,7 +261,6 @@ async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
     """Connect to the NATS servers; end the command if a setting or a tenant in the block is invalid."""
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.settings.history import NoSuchRevision
     from mnemon_infra.settings.store import SettingsContended
 
     try:
@@ -265,7 +271,7 @@ async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
         refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
-    except (NoSuchRevision, SettingsContended) as error:
+    except SettingsContended as error:
         refuse(ExitCode.NEGATIVE_RESULT, str(error))
 
 

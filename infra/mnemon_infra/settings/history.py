@@ -132,10 +132,8 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
     try:
         entry = await bucket.get(build_settings_key(tenant), revision, validate_keys=False)
     except (KeyNotFoundError, BadRequestError) as error:
-        option = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
-            f"revision {revision} of these settings is not stored, or is a deletion; list the revisions: "
-            f"mnemon settings history{option}"
+            f"revision {revision} of these settings is not stored, or is a deletion"
         ) from error
     document = parse_document(entry.value)
     return await change_settings(connection, lambda _: document, tenant)

@@ -124,7 +124,10 @@ async def test_invalid_setting_is_named_and_changes_nothing(settings: SettingsCo
     )
     absent = await settings("rollback", "7")
     assert (absent.code, absent.out) == (1, "")
-    assert "revision 7 of these settings is not stored, or is a deletion" in absent.err
+    assert absent.err == (
+        "mnemon: revision 7 of these settings is not stored, or is a deletion\n"
+        "  List the revisions: mnemon settings history\n"
+    )
     assert await settings.json("history") == await settings.json("history", "--tenant", "acme") == []
 
 

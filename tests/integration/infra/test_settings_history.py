@@ -61,11 +61,9 @@ async def test_rollback_to_missing_revision_is_refused(connection: Client) -> No
     await bucket.delete("default")
     deletion = (await read_history(connection))[-1].revision
     for revision in (other, deletion, 99, 2**62, 2**70):
-        with pytest.raises(
-            NoSuchRevision, match=rf"revision {revision} of .* is not stored.* mnemon settings history$"
-        ):
+        with pytest.raises(NoSuchRevision, match=rf"revision {revision} of .* is not stored"):
             await roll_back_settings(connection, revision)
-    with pytest.raises(NoSuchRevision, match=r"mnemon settings history --tenant acme$"):
+    with pytest.raises(NoSuchRevision, match=r"revision 1 of .* is not stored"):
         await roll_back_settings(connection, 1, "acme")
     rubbish = await bucket.put("default", b'{"recent_messages": 0}')
     with pytest.raises(InvalidBody, match="recent_messages"):
