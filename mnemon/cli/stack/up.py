@@ -154,7 +154,7 @@ def _prepare_folder(data: Path) -> None:
         remove_stale_endpoints(data)
         require_room(data)
     except FolderInUse as error:
-        refuse_folder(error)
+        refuse_folder(error, ", or choose another folder: mnemon up --data DIR")
     except NoRoom as error:
         refuse(ExitCode.UNAVAILABLE, str(error))
     except OSError as error:

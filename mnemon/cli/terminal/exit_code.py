@@ -94,10 +94,10 @@ def refuse_file(
     refuse(ExitCode.USAGE_ERROR, f"{path} cannot be {action}: {error.strerror}", next_step)
 
 
-def refuse_folder(error: "FolderInUse") -> NoReturn:
-    """Print which process uses the folder, and end the command."""
+def refuse_folder(error: "FolderInUse", alternative: str = "") -> NoReturn:
+    """Print which process uses the folder, and how to stop it or the alternative; end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
-    refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+    refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}{alternative}")
 
 
 def perform_async(command: Callable[..., Coroutine[Any, Any, ExitCode]]) -> Callable[..., None]:

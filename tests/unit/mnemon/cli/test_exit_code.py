@@ -1,10 +1,13 @@
 """Commands know the errors that they report in words by the names of the classes."""
 
+from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+import typer
 
-from mnemon.cli.terminal.exit_code import ENDINGS
+from mnemon.cli.terminal.exit_code import ENDINGS, ExitCode, perform_command
+from mnemon_infra.process.data_folder import lock_folder
 
 
 @pytest.mark.parametrize("name", ENDINGS)
@@ -12,3 +15,16 @@ def test_every_refusal_names_an_existing_error(name: str) -> None:
     error = resolve_name(name)
     assert issubclass(error, Exception)
     assert f"{error.__module__}.{error.__qualname__}" == name
+
+
+def test_folder_in_use_suggests_no_other_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def reindex() -> ExitCode:
+        with lock_folder(tmp_path):
+            return ExitCode.DONE
+
+    with lock_folder(tmp_path), pytest.raises(typer.Exit) as ended:
+        perform_command(reindex())
+    assert ended.value.exit_code == 2
+    said = capsys.readouterr().err
+    assert "Stop it (kill " in said
+    assert "mnemon up" not in said
