@@ -18,7 +18,7 @@ from mnemon.cli.imports.progress import (
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, complete_command, open_connections, require_deployment
+from mnemon.cli.options.target import DataOption, name_server_check, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -203,8 +203,7 @@ async def locomo(
     except (InvalidId, InvalidBody) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        check = complete_command("mnemon status", data)
-        refuse(ExitCode.UNAVAILABLE, str(error), f"Check the servers: {check}")
+        refuse(ExitCode.UNAVAILABLE, str(error), name_server_check(data))
     except PublishFailed as error:
         again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)

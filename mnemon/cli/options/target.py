@@ -136,6 +136,14 @@ def complete_command(command: str, data: Path | None) -> str:
     return command if data is None else f"{command} --data {quote(str(data))}"
 
 
+def name_server_check(data: Path | None) -> str:
+    """Return the next step if no server answers or accepts the login."""
+    status = complete_command("mnemon status", data)
+    if data is None:
+        return f"Check MNEMON_NATS_URL, and the servers: {status}"
+    return f"Check the servers: {status}"
+
+
 def load_deployment() -> "Deployment":
     """Load the deployment from the environment; end the command if a variable is invalid."""
     from pydantic import ValidationError

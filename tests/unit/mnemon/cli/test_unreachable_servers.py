@@ -68,3 +68,20 @@ def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, co
     )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "connection error reported" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["read --tenant acme --user u42", "import locomo locomo.json --tenant acme"]
+)
+def test_refused_connection_names_the_variable_with_the_address(tmp_path: Path, command: str) -> None:
+    (tmp_path / "locomo.json").write_text("[]")
+    ended = subprocess.run(
+        [sys.executable, "-m", "mnemon", *command.split()],
+        env=os.environ | {"MNEMON_NATS_URL": "nats://127.0.0.1:1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 3
+    assert "Check MNEMON_NATS_URL, and the servers: mnemon status" in ended.stderr
