@@ -37,6 +37,18 @@ async def test_status_tells_what_became_of_an_event(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon")
+async def test_status_refuses_an_event_of_another_user_or_spelling(stock: Stock) -> None:
+    body = {"role": "user", "content": "hi"}
+    other = await stock.publish("chat.acme.u2.-.message.v1", body)
+    misspelt = await stock.publish("chat.acme.a%40x.-.message.v1", body)
+    for user, seq in (("acme.u1", other), ("acme.a@x", misspelt)):
+        refused = await stock.ask("status", user, event_seq=seq)
+        assert refused["error"]["code"] == "bad_request"
+        assert f"event_seq: the event at position {seq} is not of this user" in refused["error"]["message"]
+    assert (await stock.ask("status", "acme.u2", event_seq=other))["outcome"]["outcome"] == "applied"
+
+
+@pytest.mark.usefixtures("mnemon")
 async def test_the_newest_ten_rejected_events_are_told_newest_first(stock: Stock) -> None:
     seqs = [await stock.publish(MESSAGE, {"role": "narrator"}) for _ in range(12)]
     reply = await stock.ask("status", event_seq=seqs[0], min_seq=seqs[-1])

@@ -80,6 +80,13 @@ class ConversationVerbs:
                     f"the log has no event at position {request.event_seq}: it ends at {end}. Give the"
                     " position that the publish returned",
                 )
+            if request.event_seq and not await self._log.is_owned(address, request.event_seq):
+                raise InvalidBody(
+                    "event_seq",
+                    f"the event at position {request.event_seq} is not of this user: its subject names"
+                    " another user, or spells the id in another way. Check the subject and the event id of"
+                    " the publish",
+                )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None
             seen = await self._memory.load_counts(address.owner, wanted)
             counts = seen.value

@@ -9,9 +9,9 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Address, build_memory_subject
+from mnemon_contracts.subjects import Address, build_memory_subject, build_user_filters
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.dead_letters.listing import Letter, read_rejected_events
+from mnemon_infra.broker.dead_letters.listing import Letter, find_message, read_rejected_events
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.telemetry import tracing
 
@@ -97,6 +97,12 @@ class UserLog:
     async def read_rejected_letters(self, address: Address) -> list[Letter]:
         """Return dead letters of the user's events that `persist` rejected, in log order, without bodies."""
         return await read_rejected_events(self._broker.connection, address.tenant, address.user)
+
+    async def is_owned(self, address: Address, seq: int) -> bool:
+        """Return whether the event at position `seq` is the user's, by its subject, or is removed."""
+        message = await find_message(self._broker.connection, LOG, seq)
+        prefixes = tuple(each.removesuffix(">") for each in build_user_filters(address.tenant, address.user))
+        return message is None or (message.headers or {})["Nats-Subject"].startswith(prefixes)
 
     async def read_end(self) -> int:
         """Return the log's last position; 0 if the log is empty.
