@@ -131,8 +131,8 @@ def _compare_row(table: str, original: Row, moved: Row, positions: PositionMap) 
     """Yield the names of the columns that differ; corresponding positions count as equal."""
     for name in (original.keys() | moved.keys()) - _UNCOMPARED:
         one, other = original.get(name), moved.get(name)
-        if one == other and name not in {*_POSITIONS, "body"}:
-            continue
+        if one == other and (one is None or name not in {*_POSITIONS, "body"}):
+            continue  # equal positions may mean other events
         match name:
             case "seq" | "up_to" | "discarded":
                 is_same = _is_same_position(one, other, positions)

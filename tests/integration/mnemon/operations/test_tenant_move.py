@@ -155,6 +155,9 @@ async def tell_story(stock: Stock) -> None:
     await stock.publish(f"chat.{TENANT}.u1.-.message.v1", b"no JSON")
     await stock.say("cleared soon", f"{TENANT}.u2.c1")
     await stock.publish(f"chat.{TENANT}.u2.c1.cleared.v1")
+    source = await stock.say("soon without a fact", f"{TENANT}.u2.c2")
+    await stock.publish(f"memory.{TENANT}.u2.fact.saved.v1", saved("forgotten soon", source))
+    await stock.publish(f"memory.{TENANT}.u2.fact.forgotten.v1", {"fact_id": "ar_001"})
     for number in range(3):
         await stock.say(f"erased {number}", f"{TENANT}.u3.-")
     await stock.publish(f"memory.{TENANT}.u3.user.erased.v1", {"up_to_seq": ALL_BEFORE})
