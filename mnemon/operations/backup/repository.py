@@ -50,17 +50,20 @@ class BackupRepository:
         """
         await self._store.write(MANIFEST_NAME, manifest.encode())
 
-    async def write_file(self, name: str, body: bytes) -> StoredFile:
+    async def write_file(self, prefix: str, suffix: str, body: bytes) -> StoredFile:
         """Encrypt and write a file; return its entry for the manifest.
 
-        `name` lacks the suffix of encrypted files.
+        The name is the prefix, a checksum of the stored bytes, the suffix, and the suffix of encrypted files.
+        So other bytes never replace a file that the manifest names.
 
         Raises:
             StoreUnavailable: the store cannot be written.
             ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """
         stored = await asyncio.to_thread(self.cipher.encrypt, body)
-        file = StoredFile(name=name + self.cipher.suffix, size=len(stored), sha256=sha256(stored).hexdigest())
+        checksum = sha256(stored).hexdigest()
+        name = f"{prefix}{checksum[:12]}{suffix}{self.cipher.suffix}"
+        file = StoredFile(name=name, size=len(stored), sha256=checksum)
         await self._store.write(file.name, stored)
         return file
 

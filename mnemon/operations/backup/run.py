@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -159,7 +158,6 @@ class _BackupRun:
     async def _begin_manifest(self, former: Manifest | None, logins: str | None, end: int) -> Manifest:
         """Write the record of the deployment, and return a manifest without segments."""
         record = (await read_deployment_record(self._connection, logins, end)).encode()
-        name = f"{DEPLOYMENT_FOLDER}/{sha256(record).hexdigest()[:12]}.json"
         return Manifest(
             mnemon=version("mnemon"),
             backup_id=former.backup_id if former else uuid4().hex,
@@ -167,7 +165,7 @@ class _BackupRun:
             is_complete=False,
             encryption=self._repository.cipher.name,
             position=0,
-            deployment=await self._repository.write_file(name, record),
+            deployment=await self._repository.write_file(f"{DEPLOYMENT_FOLDER}/", ".json", record),
             needs_login=bool(self._connection._server_info.get("auth_required")),
         )
 
@@ -231,13 +229,12 @@ class _BackupRun:
             yield await self._store_segment(encoder.take_segment())
 
     async def _store_segment(self, segment: EncodedSegment) -> SegmentEntry:
-        digest = sha256(segment.body).hexdigest()[:12]  # other content gets another name
-        name = f"{SEGMENT_FOLDER}/{segment.first:012}-{segment.last:012}-{digest}{SUFFIX}"
+        prefix = f"{SEGMENT_FOLDER}/{segment.first:012}-{segment.last:012}-"
         return SegmentEntry(
             first=segment.first,
             last=segment.last,
             last_stored_at=segment.last_stored_at,
             events=segment.events,
             is_full=segment.is_full,
-            file=await self._repository.write_file(name, segment.body),
+            file=await self._repository.write_file(prefix, SUFFIX, segment.body),
         )

@@ -509,6 +509,30 @@ async def test_an_encrypted_backup_shows_no_text(
     assert await records_of(other) == (await records_of(stock.connection))[:18]
 
 
+async def test_a_killed_run_leaves_a_whole_encrypted_backup(
+    stock: Stock, folder: Path, other: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "passphrase.txt").write_text("correct horse battery staple")
+    encrypted = repository(folder, choose_cipher(passphrase_file=tmp_path / "passphrase.txt"))
+    await fill(stock, 5)
+    await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
+    before = await records_of(stock.connection)
+    await fill(stock, 1)
+
+    async def write(self: LocalStore, name: str, body: bytes) -> None:
+        if name.startswith("segments/"):
+            raise KeyboardInterrupt
+        await written(self, name, body)
+
+    written = LocalStore.write
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "write", write)
+        with pytest.raises(KeyboardInterrupt):
+            await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
+    await restore_log(other, await open_backup(encrypted), NO_ERASURES, 1, ignore_progress)
+    assert await records_of(other) == before
+
+
 async def test_a_bucket_keeps_a_backup(stock: Stock, other: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_bucket() as variables:
         for name, value in variables.items():

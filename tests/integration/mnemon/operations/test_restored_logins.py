@@ -124,7 +124,7 @@ def test_file_that_is_not_of_mnemon_auth_is_refused(tmp_path: Path) -> None:
     place = BackupRepository(LocalStore(tmp_path / "backup"), NoCipher())
 
     async def write_backup() -> None:
-        record = await place.write_file("deployment/1.json", DeploymentRecord().encode())
+        record = await place.write_file("deployment/", ".json", DeploymentRecord().encode())
         manifest = backup_of(None).manifest
         await place.write_manifest(manifest.model_copy(update={"deployment": record}))
 
