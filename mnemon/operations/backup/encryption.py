@@ -8,6 +8,10 @@ from mnemon.operations.backup.manifest import BackupUnusable
 
 AGE: Final = "age"
 
+_HEADER_BYTES: Final = 64
+_PASSPHRASE_STANZA: Final = b"\n-> scrypt "
+"""Part of the header of a file that is encrypted with a passphrase; the first line is the version of age."""
+
 
 class KeyUnusable(Exception):
     """A key or a passphrase cannot be used; the message names the next step."""
@@ -17,6 +21,8 @@ class BackupCipher(Protocol):
     """Encrypts and decrypts the files of a backup.
 
     `name` is written to the manifest (None for plain files), and `suffix` is the end of the names of files.
+    `require_same_key` checks that a further run may add files beside an encrypted file of the backup at a
+    location; it raises `KeyUnusable` if no single option of a restore could decrypt both.
     """
 
     name: str | None
@@ -25,6 +31,8 @@ class BackupCipher(Protocol):
     def encrypt(self, body: bytes) -> bytes: ...
 
     def decrypt(self, body: bytes, name: str) -> bytes: ...
+
+    def require_same_key(self, body: bytes, location: str) -> None: ...
 
 
 class NoCipher:
@@ -38,6 +46,9 @@ class NoCipher:
 
     def decrypt(self, body: bytes, name: str) -> bytes:
         return body
+
+    def require_same_key(self, body: bytes, location: str) -> None:
+        pass
 
 
 class KeyCipher:
@@ -91,6 +102,13 @@ class KeyCipher:
             ) from error
         return plain
 
+    def require_same_key(self, body: bytes, location: str) -> None:
+        if _PASSPHRASE_STANZA in body[:_HEADER_BYTES]:
+            raise KeyUnusable(
+                f"the backup in {location} has a passphrase: give --passphrase-file in place of --recipient, "
+                "or name another destination"
+            )
+
 
 class PassphraseCipher:
     """Encrypts and decrypts with the passphrase in a file.
@@ -124,6 +142,17 @@ class PassphraseCipher:
                 "backup, or --identity if the backup is encrypted for recipients"
             ) from error
         return plain
+
+    def require_same_key(self, body: bytes, location: str) -> None:
+        import pyrage
+
+        try:
+            pyrage.passphrase.decrypt(body, self._passphrase)
+        except pyrage.DecryptError as error:
+            raise KeyUnusable(
+                f"the backup in {location} was not encrypted with this passphrase: give the passphrase of "
+                "the backup, or --recipient if it is encrypted for recipients, or name another destination"
+            ) from error
 
 
 def choose_cipher(

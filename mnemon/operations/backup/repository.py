@@ -76,6 +76,23 @@ class BackupRepository:
             StoreUnavailable: the store cannot be read.
             ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """
+        stored = await self._read_stored(file)
+        return await asyncio.to_thread(self.cipher.decrypt, stored, f"{file.name} in {self.location}")
+
+    async def require_same_key(self, file: StoredFile) -> None:
+        """Check that a restore with one passphrase or identity can decrypt a file and those written next.
+
+        Raises:
+            BackupUnusable: the file is missing or damaged.
+            KeyUnusable: the file has another passphrase, or only one of both has a passphrase.
+            StoreUnavailable: the store cannot be read.
+            ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
+        """
+        if self.cipher.name:
+            stored = await self._read_stored(file)
+            await asyncio.to_thread(self.cipher.require_same_key, stored, self.location)
+
+    async def _read_stored(self, file: StoredFile) -> bytes:
         where = f"{file.name} in {self.location}"
         try:
             stored = await self._store.read(file.name)
@@ -85,7 +102,7 @@ class BackupRepository:
             raise BackupUnusable(
                 f"{where} is damaged: its checksum differs from the manifest. Use another copy of the backup"
             )
-        return await asyncio.to_thread(self.cipher.decrypt, stored, where)
+        return stored
 
     async def remove_unlisted_files(self, manifest: Manifest) -> int:
         """Remove segments and deployment records that the manifest does not name.

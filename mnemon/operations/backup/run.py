@@ -89,6 +89,7 @@ async def run_backup(
     Raises:
         BackupUnusable: another process writes to the destination, or the folder cannot be written; or the
             backup there is damaged, of another log, or encrypted in another way.
+        KeyUnusable: the backup has another passphrase than the cipher, or only one of both has a passphrase.
         StoreUnavailable: the destination cannot be read or written.
         ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         StreamsMissing: there is no log.
@@ -128,6 +129,8 @@ class _BackupRun:
         end = await self._read_log_end()
         if former:
             require_same_encryption(self._repository.cipher, former.encryption, self._repository.location)
+            if former.deployment:
+                await self._repository.require_same_key(former.deployment)
             await self._require_same_log(former, end)
             self._known = former.position
         kept, after = select_kept_segments(former.segments if former else ())

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon.operations.backup.encryption import BackupCipher, NoCipher, choose_cipher
+from mnemon.operations.backup.encryption import BackupCipher, KeyUnusable, NoCipher, choose_cipher
 from mnemon.operations.backup.manifest import BackupUnusable, Manifest
 from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.run import BackupResult, SegmentSize, read_records, run_backup
@@ -531,6 +531,39 @@ async def test_a_killed_run_leaves_a_whole_encrypted_backup(
             await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
     await restore_log(other, await open_backup(encrypted), NO_ERASURES, 1, ignore_progress)
     assert await records_of(other) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "next_step"),
+    [
+        ("one", "other", "the passphrase of the backup"),
+        ("one", "recipient", "give --passphrase-file"),
+        ("recipient", "one", "or --recipient"),
+    ],
+)
+async def test_a_backup_is_not_continued_with_another_passphrase(
+    stock: Stock, folder: Path, tmp_path: Path, first: str, second: str, next_step: str
+) -> None:
+    import pyrage
+
+    def build_cipher(name: str) -> BackupCipher:
+        if name == "recipient":
+            return choose_cipher([str(pyrage.x25519.Identity.generate().to_public())])
+        (tmp_path / name).write_text(name)
+        return choose_cipher(passphrase_file=tmp_path / name)
+
+    await fill(stock, 12)
+    place = repository(folder, build_cipher(first))
+    await run_backup(stock.connection, place, None, ignore_progress, SMALL)
+    before = segments(folder)
+    await fill(stock, 3)
+    with pytest.raises(KeyUnusable, match=next_step):
+        await run_backup(
+            stock.connection, repository(folder, build_cipher(second)), None, ignore_progress, SMALL
+        )
+    assert segments(folder) == before
+    result = await run_backup(stock.connection, place, None, ignore_progress, SMALL)
+    assert result.new_events == 3
 
 
 async def test_a_bucket_keeps_a_backup(stock: Stock, other: Client, monkeypatch: pytest.MonkeyPatch) -> None:
