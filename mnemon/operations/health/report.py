@@ -314,7 +314,9 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
         async with connection, asyncio.timeout(_SERVER_TIMEOUT):
             return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
-        problem = f"the state of the NATS server cannot be read: {error or 'timeout'}. Check that it runs"
+        problem = (
+            f"the state of the NATS server cannot be read: {str(error) or 'timeout'}. Check that it runs"
+        )
         return BrokerState(error=problem)
 
 
