@@ -259,7 +259,8 @@ async def _show_login(
     for name, value in shown.items():
         typer.echo(f"  {name.replace('_', ' '):<13} {value}")
     if of_bot:
-        typer.echo(f'In the bot: MemoryClient.connect("{url}", tenant={json.dumps(of_bot["tenant"])})')
+        tenant = json.dumps(of_bot["tenant"], ensure_ascii=False)
+        typer.echo(f'In the bot: MemoryClient.connect("{url}", tenant={tenant})')
     if file:
         typer.echo(f'In nats-server.conf: include "{file}", and remove its own `authorization` block')
         typer.echo(f"Then, and after each change, {_RELOAD}")

@@ -20,3 +20,8 @@ def test_each_change_of_a_file_names_the_reload_of_the_server(
     changed = CliRunner().invoke(app, ["auth", *change, *file])
     assert changed.exit_code == 0
     assert changed.stdout.splitlines()[-1].endswith("run this twice: nats-server --signal reload")
+
+
+def test_line_for_the_bot_has_the_letters_of_the_tenant(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["auth", "tenant", "Контора", "--file", str(tmp_path / "mnemon.conf")])
+    assert 'tenant="Контора")' in shown.stdout
