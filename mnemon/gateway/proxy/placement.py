@@ -14,6 +14,9 @@ _ELEMENT: Final = re.compile(r"^<([a-z_]+)>\n(.*?)\n</\1>$", re.MULTILINE | re.D
 _STABLE: Final = frozenset({"key_facts", "user_data", "working_memory", "history_summary"})
 _MESSAGES: Final = frozenset({"recent_messages", "relevant_messages"})
 _MESSAGE_START: Final = re.compile(r"\n(?! )")
+_TEXT_START: Final = re.compile(r"(^|: |\] )\s*$")
+"""What stands before the text of a message: a name and a time, which may be absent, and white space."""
+
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _CUT: Final = "…"
 _COMPARED: Final = 40
@@ -69,9 +72,10 @@ def _drop_sent_messages(content: str, sent: Sequence[str]) -> str:
 def _is_same_message(shown: str, sent: str) -> bool:
     if shown.endswith(_CUT) and shown[-_COMPARED - 1 : -1] in sent:
         return True
-    # A name and a time may stand before the text.
+    # A message is shown with the white space around its text, which clients strip from answers.
+    shown = shown.rstrip()
     before = shown.removesuffix(sent)
-    return before != shown and (not before or before.endswith((": ", "] ")))
+    return before != shown and _TEXT_START.search(before) is not None
 
 
 def _render_text(text: str) -> str:

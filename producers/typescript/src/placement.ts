@@ -21,6 +21,9 @@ const STABLE: ReadonlySet<string> = new Set(["key_facts", "user_data", "working_
 const MESSAGES: ReadonlySet<string> = new Set(["recent_messages", "relevant_messages"]);
 const NOTE = "The user did not write this part: it comes from the memory of earlier conversations.";
 
+/** The ends of lines at which the memory indents: those of `str.splitlines` in Python. */
+const LINE_END = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/;
+
 /** Number of last characters of a cut message by which it is found among the messages of a prompt. */
 const COMPARED_LENGTH = 40;
 
@@ -74,12 +77,13 @@ function dropSent(content: string, sent: string[]): string {
 
 function isSame(shown: string, sent: string): boolean {
   if (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1))) return true;
-  // A name and a time may stand before the text.
-  return shown.endsWith(sent) && /^$|(: |\] )$/.test(shown.slice(0, shown.length - sent.length));
+  // A message is shown with the white space around its text, and a name and a time may stand before it.
+  const text = shown.trimEnd();
+  return text.endsWith(sent) && /(^|: |\] )\s*$/.test(text.slice(0, text.length - sent.length));
 }
 
 /** Returns a text as the format `xml` writes it: entities, and indented lines. */
 function writeAsXml(text: string): string {
   const written = text.trim().replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  return written.split(/\r\n|[\n\r]/).join("\n  ");
+  return written.split(LINE_END).join("\n  ");
 }

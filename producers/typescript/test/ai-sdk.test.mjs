@@ -56,7 +56,7 @@ for (const ask of [generate, stream]) {
 testEach("messages that the prompt has are not repeated", async (memory) => {
   const user = newUser();
   const { model, received } = openModel(memory, { user });
-  const messages = [{ role: "user", content: "I play the cello\nand the viola & <more>" }];
+  const messages = [{ role: "user", content: " I play the cello\nand the\u2028viola & <more> \n" }];
   messages.push(
     { role: "assistant", content: await generate(model, { messages }) },
     { role: "user", content: "What do I play?" },

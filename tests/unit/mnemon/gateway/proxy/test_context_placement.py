@@ -63,6 +63,17 @@ def test_message_of_the_history_is_repeated_in_no_section(element: str) -> None:
     assert split_context(reply(shown), ["I live in Porto", "How nice."]) == PlacedContext()
 
 
+@pytest.mark.parametrize(
+    "shown", ["I live in Porto ", "[2026-11-23 13:35]   I live in Porto\n  ", "\n  I live in Porto"]
+)
+def test_message_with_white_space_at_its_ends_is_not_repeated(shown: str) -> None:
+    context = reply(f"<recent_messages>\nUser: {shown}\nAssistant: How nice.\n</recent_messages>")
+    found = split_context(context, ["I live in Porto"]).found
+    assert "How nice." in found
+    assert "Porto" not in found
+    assert "Porto" in split_context(context, ["Porto"]).found, "the end of a message is another message"
+
+
 def test_context_without_memory_is_empty() -> None:
     nothing = "<key_facts>\nNothing is saved yet.\n</key_facts>"
     assert split_context(reply(nothing), []) == PlacedContext()
