@@ -125,6 +125,14 @@ def _fit_identifier(text: str | None) -> str | None:
     return text if text and len(text.encode()) <= ID_LIMIT else None
 
 
+def list_shown_texts(messages: Iterable[ChatMessage]) -> list[str]:
+    """Return the texts of messages as a context shows them; it names the tools that an answer called."""
+    texts = []
+    for message in messages:
+        texts += [message.text, ", ".join(dict.fromkeys(call.name for call in message.tool_calls))]
+    return [text for text in texts if text]
+
+
 def require_text(messages: Iterable[ChatMessage]) -> None:
     """Check that texts, names and ids are strings; the name of a message and the id of a call may be None.
 

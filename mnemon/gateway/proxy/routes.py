@@ -20,7 +20,7 @@ from mnemon.gateway.callers import Caller, Callers
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.problems import Problem
 from mnemon.gateway.proxy.anthropic_format import AnthropicFormat
-from mnemon.gateway.proxy.messages import UNREADABLE, ChatMessage, require_text
+from mnemon.gateway.proxy.messages import UNREADABLE, ChatMessage, list_shown_texts, require_text
 from mnemon.gateway.proxy.openai_format import OpenAIFormat
 from mnemon.gateway.proxy.placement import PlacedContext, split_context
 from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
@@ -148,7 +148,6 @@ class Proxy:
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
         """Return the context for the user's last message; an empty one if memory fails or is too slow."""
-        texts = [each.text for each in messages if each.text]
         asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
         preceding = [
             each.text[:_PRECEDING_CHARACTERS]
@@ -169,7 +168,7 @@ class Proxy:
         except (AskFailed, InvalidBody, BrokerError, TimeoutError) as error:
             log.warning("request forwarded without memory", tenant=thread.tenant, error=type(error).__name__)
             return PlacedContext()
-        return split_context(reply, texts)
+        return split_context(reply, list_shown_texts(messages))
 
 
 def create_proxy_routes() -> APIRouter:

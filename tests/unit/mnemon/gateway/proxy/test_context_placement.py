@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mnemon.gateway.proxy.anthropic_format import AnthropicFormat
+from mnemon.gateway.proxy.messages import CalledTool, ChatMessage, list_shown_texts
 from mnemon.gateway.proxy.openai_format import OpenAIFormat
 from mnemon.gateway.proxy.placement import PlacedContext, split_context
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
@@ -72,6 +73,14 @@ def test_message_with_white_space_at_its_ends_is_not_repeated(shown: str) -> Non
     assert "How nice." in found
     assert "Porto" not in found
     assert "Porto" in split_context(context, ["Porto"]).found, "the end of a message is another message"
+
+
+def test_tools_that_the_client_shows_itself_are_not_named() -> None:
+    shown = "<recent_messages>\nUser: What is it like?\nSystem: Tools used: weather, web\n</recent_messages>"
+    calls = (CalledTool("1", "weather", "{}"), CalledTool("2", "web", "{}"), CalledTool("3", "weather", "{}"))
+    history = [ChatMessage("user", "What is it like?"), ChatMessage("assistant", "", calls)]
+    assert split_context(reply(shown), list_shown_texts(history)) == PlacedContext()
+    assert "web" in split_context(reply(shown), list_shown_texts(history[:1])).found
 
 
 def test_context_without_memory_is_empty() -> None:
