@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from nats.aio.client import Client
 from starlette.middleware.cors import CORSMiddleware
@@ -23,6 +23,7 @@ from mnemon.gateway.proxy.upstreams import Upstreams
 from mnemon.gateway.routes.changes import create_change_routes
 from mnemon.gateway.routes.documents import create_document_routes
 from mnemon.gateway.routes.events import create_event_routes
+from mnemon.gateway.routes.parameters import require_utf8
 from mnemon.gateway.routes.probes import create_probe_routes
 from mnemon.gateway.routes.verbs import create_verb_routes
 from mnemon_infra.config import Deployment
@@ -82,6 +83,7 @@ def build_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         title="mnemon",
         summary="Replayable long-term memory for chat bots.",
         version=version("mnemon"),
+        dependencies=[Depends(require_utf8)],
         responses={status: {"model": ProblemDetails} for status in _PROBLEMS},
     )
     # Uploads before verbs: a user's id may contain slashes.

@@ -1,12 +1,32 @@
 """Parameters that several routes have."""
 
+from http import HTTPStatus
 from typing import Annotated
+from urllib.parse import unquote
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Path, Query, Request
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from mnemon.gateway.memory_access import MemoryAccess, get_memory
+from mnemon.gateway.problems import Problem
+
+
+async def require_utf8(request: Request) -> None:
+    """Check that path and query are UTF-8: the framework would read all other bytes as the same character.
+
+    Raises:
+        Problem: the path or the query is not UTF-8.
+    """
+    for part in ("raw_path", "query_string"):
+        try:
+            unquote(request.scope[part].decode(), errors="strict")
+        except UnicodeDecodeError as error:
+            raise Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "bad_request",
+                "the address is not UTF-8: send ids in UTF-8, percent-encoded",
+            ) from error
 
 
 def _require_digits(value: object) -> object:

@@ -42,6 +42,17 @@ async def test_wrong_address_or_method_is_told_the_next_step(
     assert answer.headers.get("Allow") == ("POST" if status == 405 else None)
 
 
+@pytest.mark.parametrize(
+    "address", ["/v1/users/%ff/read", "/v1/users/%ED%A0%80/read", "/v1/changes?user=%ff"]
+)
+async def test_id_that_is_not_utf8_is_refused(address: str) -> None:
+    transport = httpx.ASGITransport(build_application())
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        answer = await client.request("GET" if "changes" in address else "POST", address)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_request")
+    assert answer.json()["detail"].startswith("the address is not UTF-8")
+
+
 def test_refusal_of_an_older_retrieve_names_no_field() -> None:
     reply = b'{"seen_seq": 0, "error": {"code": "bad_request", "message": "text: no", "retryable": false}}'
     response = build_problem(AskFailed(ErrorReply.parse(reply).error)).to_response()
