@@ -1,15 +1,17 @@
 """Route that adds a document by its text: `curl --upload-file` is enough."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
+from urllib.parse import unquote
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.routes.parameters import Memory, User
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import DocumentReplyV1, DocumentV1
 
+_SEPARATOR: Final = "/documents/"
 _BODY = {"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
@@ -17,7 +19,7 @@ def create_document_routes() -> APIRouter:
     """Return the route `PUT /v1/users/{user}/documents/{document_id}`."""
     router = APIRouter(tags=["documents"])
     router.add_api_route(
-        "/v1/users/{user:path}/documents/{document_id}",
+        f"/v1/users/{{user:path}}{_SEPARATOR}{{document_id:path}}",
         _upload_document,
         methods=["PUT"],
         operation_id="upload_document",
@@ -28,7 +30,14 @@ def create_document_routes() -> APIRouter:
     return router
 
 
-async def _upload_document(
+class DocumentAddress(NamedTuple):
+    """User and id of a document."""
+
+    user: str
+    document_id: str
+
+
+async def _parse_address(
     request: Request,
     user: User,
     document_id: Annotated[
@@ -39,6 +48,21 @@ async def _upload_document(
             max_length=255,
         ),
     ],
+) -> DocumentAddress:
+    """Return the ids in the path as it was sent, where slashes within an id are percent-encoded.
+
+    The framework decodes the path first, and would separate `u1` and `a/documents/b` at the wrong place.
+    """
+    written = request.scope["raw_path"].decode().removeprefix("/v1/users/")
+    before, separator, after = written.rpartition(_SEPARATOR)
+    return (
+        DocumentAddress(unquote(before), unquote(after)) if separator else DocumentAddress(user, document_id)
+    )
+
+
+async def _upload_document(
+    request: Request,
+    address: Annotated[DocumentAddress, Depends(_parse_address)],
     caller: CallerOfRequest,
     memory: Memory,
     title: Annotated[str | None, Query(description="Title of the document.")] = None,
@@ -48,18 +72,18 @@ async def _upload_document(
     ] = None,
 ) -> Response:
     """Add the text in the body, in UTF-8, as a document of the user."""
-    caller.require_permission("write", user)
+    caller.require_permission("write", address.user)
     try:
         text = (await request.body()).decode()
     except UnicodeDecodeError as error:
         raise InvalidBody("body", "is not UTF-8; send the text of the document in UTF-8") from error
     wanted = DocumentV1.create_strict(
         action="add",
-        document_id=document_id,
+        document_id=address.document_id,
         text=text,
         title=title,
         source=source,
         collection=collection,
     )
-    found = await memory.get_questioner(caller.tenant).ask(user, "document", wanted, DocumentReplyV1)
+    found = await memory.get_questioner(caller.tenant).ask(address.user, "document", wanted, DocumentReplyV1)
     return Response(found.serialize(), HTTPStatus.OK, media_type="application/json")

@@ -194,6 +194,17 @@ async def test_uploaded_document_is_found(shared: Up) -> None:
         assert (refused.status_code, refused.json()["field"]) == (422, "body")
 
 
+@pytest.mark.parametrize("user", ["anna", "a/documents/b"])
+@pytest.mark.parametrize("document_id", ["docs/timetable.md", "src/documents/timetable.md"])
+async def test_uploaded_document_may_have_slashes_in_its_id(shared: Up, user: str, document_id: str) -> None:
+    async with tenant(shared) as client:
+        path = f"/v1/users/{quote(user, safe='')}/documents/{quote(document_id, safe='')}"
+        added = await client.put(path, content=b"The night train leaves at 21:40.")
+        assert (added.status_code, added.json().get("document_id")) == (200, document_id)
+        listed = await client.post(f"/v1/users/{quote(user, safe='')}/document")
+        assert [each["document_id"] for each in listed.json()["documents"]] == [document_id]
+
+
 async def test_changes_continue_after_the_last_event(shared: Up) -> None:
     async with tenant(shared) as client:
         for number in range(5):
