@@ -74,7 +74,7 @@ async def _upload_document(
     """Add the text in the body, in UTF-8, as a document of the user."""
     caller.require_permission("write", address.user)
     try:
-        text = (await request.body()).decode()
+        text = (await request.body()).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidBody("body", "is not UTF-8; send the text of the document in UTF-8") from error
     wanted = DocumentV1.create_strict(
