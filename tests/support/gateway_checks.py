@@ -12,6 +12,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"has \d+ bytes, and the limit is",
             r"contains? U\+0000",
             r"contains a lone surrogate",
+            r"is not UTF-8",
             r"must not begin or end with white space",
             r"must be in the years",
             r"is missing or blank",

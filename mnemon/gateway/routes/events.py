@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
-from mnemon.gateway.routes.parameters import Conversation, Memory, User
+from mnemon.gateway.routes.parameters import Conversation, HeaderText, Memory, User
 from mnemon_contracts.base import Contract, Identifier, InvalidBody, Sequence, check_identifier
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.registry import EVENTS, EventContract
@@ -21,7 +21,7 @@ MAX_EVENTS: Final = 1000
 """Maximum number of events of one request."""
 
 IdempotencyKey = Annotated[
-    str | None,
+    HeaderText | None,
     Header(
         min_length=1,
         max_length=240,

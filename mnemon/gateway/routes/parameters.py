@@ -35,6 +35,17 @@ def _require_digits(value: object) -> object:
     return value
 
 
+def _decode_utf8(value: object) -> object:
+    # Starlette decodes header bytes as Latin-1, whatever their encoding.
+    try:
+        return value.encode("latin-1").decode() if isinstance(value, str) else value
+    except UnicodeDecodeError as error:
+        raise PydanticCustomError("string_unicode", "is not UTF-8; send it in UTF-8") from error
+
+
+HeaderText = Annotated[str, BeforeValidator(_decode_utf8)]
+"""Text in a header, in UTF-8."""
+
 LogPosition = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_require_digits)]
 """A log position. Pydantic would also take `+1.0` and `1_000` for whole numbers."""
 

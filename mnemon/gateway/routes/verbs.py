@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Response
 
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
-from mnemon.gateway.routes.parameters import Memory, User
+from mnemon.gateway.routes.parameters import HeaderText, Memory, User
 from mnemon_contracts.base import Contract, InvalidBody, check_identifier
 from mnemon_contracts.registry import VERBS, VerbContract
 from mnemon_contracts.verbs.ask import ProfileV1
@@ -17,7 +17,7 @@ from mnemon_infra.settings.api_keys import Scope
 _READING: Final = frozenset({"context", "search", "history", "read", "get", "status"})
 
 RequestKey = Annotated[
-    str | None,
+    HeaderText | None,
     Header(
         min_length=1,
         max_length=240,

@@ -98,6 +98,20 @@ async def test_repeated_publish_stores_nothing_twice(shared: Up) -> None:
         assert (older.status_code, older.json()["messages"]) == (200, [])
 
 
+async def test_idempotency_key_is_the_id_of_the_event_in_any_script(shared: Up) -> None:
+    async with tenant(shared) as client:
+        path, key = "/v1/users/anna/events/message", {b"Idempotency-Key": "ключ".encode()}
+        first = await client.post(path, json=said("Once."), headers=key)
+        again = await client.post(path, json=said("Once.", id="ключ"))
+        assert (again.json()["seq"], again.json()["duplicates"]) == (first.json()["seq"], 1)
+        latin = {b"Idempotency-Key": "clé".encode("latin-1")}
+        for refused in (
+            await client.post(path, json=said("Twice."), headers=latin),
+            await client.post("/v1/users/anna/save", json={"text": "Plays the cello"}, headers=latin),
+        ):
+            assert (refused.status_code, "is not UTF-8" in refused.json()["detail"]) == (422, True)
+
+
 async def test_repeated_addition_with_a_key_adds_once(shared: Up) -> None:
     async with tenant(shared) as client:
         for verb, item in (("tasks", "task"), ("document", "document")):
