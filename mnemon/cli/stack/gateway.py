@@ -1,6 +1,7 @@
 """Command `mnemon gateway`: serve memory over HTTP."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 import typer
 
@@ -10,6 +11,8 @@ from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 DEFAULT_PORT = 8080
+_ORIGIN: Final = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
+"""An origin as browsers send it in the header `Origin`; `*` permits all."""
 
 
 @perform_async
@@ -39,6 +42,13 @@ async def gateway(
     from mnemon.http.server import format_address, serve_http
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
 
+    for origin in allow_origin or ():
+        if not _ORIGIN.fullmatch(origin):
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"{origin!r} of --allow-origin is not an origin, so no web page would match it",
+                "Write it as browsers send it, without a path or a slash at its end: https://chat.example.com",
+            )
     deployment = require_deployment(data, "broker")
     listening = open_socket("the gateway", host, port)
     with StopSignals() as stop:
