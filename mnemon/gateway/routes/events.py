@@ -155,8 +155,12 @@ async def _publish_events(
         ChatEvent(each.user, _set_event_id(_get_event(each), key), each.conversation)
         for each, key in zip(body.events, _number_keys(idempotency_key), strict=False)
     ]
-    for event in events:
-        encode_event(caller.tenant, event, "-")  # all or nothing: check each event before the first is sent
+    for index, event in enumerate(events):  # all or nothing: check each event before the first is sent
+        try:
+            encode_event(caller.tenant, event, "-")
+        except InvalidBody as error:
+            field = f"events.{index}" if error.field == "body" else f"events.{index}.{error.field}"
+            raise InvalidBody(field, error.problem) from error
     return _build_receipt(await memory.get_publisher(caller.tenant).publish_many(events))
 
 

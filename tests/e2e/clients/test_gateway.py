@@ -554,6 +554,19 @@ async def test_fields_of_all_bodies_are_checked(shared: Up) -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "field"),
+    [(said("x" * 1_048_576), "events.1"), (said("x", id=" m1"), "events.1.id")],
+    ids=["too large", "unfit id"],
+)
+async def test_event_that_cannot_be_sent_is_named(shared: Up, message: dict[str, str], field: str) -> None:
+    async with tenant(shared) as client:
+        events = [{"user": "anna", "message": said("Hello.")}, {"user": "anna", "message": message}]
+        refused = await client.post("/v1/events", json={"events": events})
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+        assert (await client.post("/v1/users/anna/status")).json()["messages"] == 0
+
+
+@pytest.mark.parametrize(
     ("content", "status", "field"),
     [
         pytest.param(b"{", 422, "body", id="no JSON"),
