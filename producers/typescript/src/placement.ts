@@ -77,9 +77,13 @@ function dropSent(content: string, sent: string[]): string {
 
 function isSame(shown: string, sent: string): boolean {
   if (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1))) return true;
-  // A message is shown with the white space around its text, and a name and a time may stand before it.
-  const text = shown.trimEnd();
-  return text.endsWith(sent) && /(^|: |\] )\s*$/.test(text.slice(0, text.length - sent.length));
+  return showsWhole(shown, sent);
+}
+
+/** Returns whether a message as a context shows it has the text, with white space, a name and a time at most beside. */
+export function showsWhole(shown: string, text: string): boolean {
+  const content = shown.trimEnd();
+  return content.endsWith(text) && /(^|: |\] )\s*$/.test(content.slice(0, content.length - text.length));
 }
 
 /** Returns a text as the format `xml` writes it: entities, and indented lines. */

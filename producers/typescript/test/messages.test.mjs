@@ -28,6 +28,12 @@ test("OpenAI gets the messages in their order", () => {
   assert.deepEqual(toOpenAIMessages(context(["tool", "21:40"])), [{ role: "system", content: "21:40" }]);
 });
 
+test("a question is added after an unanswered message that ends with its words", () => {
+  const unanswered = context(["user", "[2026-11-22 04:52] Oh yes"]);
+  assert.deepEqual(toOpenAIMessages(unanswered, "yes").at(-1), { role: "user", content: "yes" });
+  assert.deepEqual(toOpenAIMessages(unanswered, "Oh yes"), unanswered.messages);
+});
+
 test("Anthropic gets a system prompt, and what was found with the user's last message", () => {
   for (const toPrompt of [toAnthropicPrompt, toVercelPrompt]) {
     assert.deepEqual(toPrompt(FULL, "When is my train?"), {
