@@ -181,7 +181,11 @@ class AskService:
                 await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
     async def _dispatch_request(self, message: Msg) -> None:
-        """Hand a request to its endpoint, or answer that no such endpoint exists."""
+        """Hand a request to its endpoint.
+
+        Without an endpoint, answer with the error `unknown_verb`; if the subject is invalid, with
+        `bad_request`.
+        """
         try:
             address = parse_subject(message.subject)
         except InvalidSubject as invalid:

@@ -23,6 +23,9 @@ from mnemon_infra.process.data_folder import replace_file, sync_path
 DATABASE = "mnemon"
 USER = "postgres"
 
+_FAILURES = "error:", "ERROR:", "FATAL:", "PANIC:"
+"""Marks of the lines in which PostgreSQL's programs name the cause of a failure."""
+
 _SOCKET_PORT = 5432
 _SOCKET_PATH_LIMIT = 103
 """Maximum bytes of a socket's path, on the operating system that allows the fewest."""
@@ -159,9 +162,11 @@ class Postgres(ServerProcess):
             await process.wait()
             raise
         if process.returncode:
+            lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
+            reason = next((line for line in lines if any(mark in line for mark in _FAILURES)), lines[-1])
             raise ServerFailed(
-                f"{program} failed: {output.decode(errors='replace').strip()}. Check the free space and the "
-                f"permissions of the folder {self._home.parent}"
+                f"{program} failed: {reason}. Check the free space and the permissions of the folder "
+                f"{self._home.parent}"
             )
 
     def _read_postmaster_file(self) -> list[str]:

@@ -53,7 +53,9 @@ class ApiKey(Contract):
 
     id: Identifier = Field(description="Id of the key: its part that is not secret.")
     tenant: Identifier = Field(description="Tenant of the key.")
-    scopes: tuple[Scope, ...] = Field(description="What the key permits: `read`, `write`, `erase`.")
+    scopes: tuple[Scope, ...] = Field(
+        description="Permissions of the key: any of `read`, `write` and `erase`."
+    )
     user: Identifier | None = Field(
         default=None,
         description="User whose memory the key can use. Default: all users of the tenant.",

@@ -199,7 +199,8 @@ def _open_bucket(location: str) -> BucketStore:
             retry_config={"max_retries": 3, "retry_timeout": _RETRY_TIMEOUT},
         )
     except (BaseError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
         raise StoreUnavailable(
-            f"{location} cannot be used: {error}. Name a bucket as s3://BUCKET/PREFIX"
+            f"{location} cannot be used: {reason}. Name a bucket as s3://BUCKET/PREFIX"
         ) from error
     return BucketStore(location, store)

@@ -1,1 +1,1 @@
-"""Provisioning of streams, durables, buckets and logins, and checks that they are present."""
+"""Provisioning and checks of streams, durables and buckets, restoration of the log, and files of logins."""

@@ -89,7 +89,8 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))
     except Exception as error:  # errors of the download: of requests, huggingface or fastembed itself
+        reason = str(error).partition("\n")[0]
         raise EmbeddingUnavailable(
-            f"fastembed cannot load {name}: {error}. Check the free disk space, and the "
+            f"fastembed cannot load {name}: {reason}. Check the free disk space, and the "
             "network, because the model is downloaded"
         ) from error

@@ -55,7 +55,10 @@ class LanguageModels:
 
 
 class _BoundedModel:
-    """A model whose online calls are counted in metrics, and wait while `model_requests` are in flight."""
+    """A model whose online calls are counted in metrics.
+
+    A call waits while `model_requests` online calls of all models of the process are in flight.
+    """
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider

@@ -237,7 +237,7 @@ def _build_handler(
         except Exception as error:
             log.exception("vector request of another process failed", subject=message.subject)
             said = OwnerReply(
-                error=f"the Edge owner failed: {error}. Read the log of the process with `index`"
+                error=f"the Edge owner failed: {error}; the log of the process with `index` has the traceback"
             )
         await message.respond(msgspec.msgpack.encode(said))
 

@@ -327,5 +327,6 @@ async def _optimise_folder(folder: Path) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
-        reason = said.decode(errors="replace").strip()[-500:] or f"exit code {process.returncode}"
+        last_line = said.decode(errors="replace").strip().rpartition("\n")[2]
+        reason = last_line[-500:] or f"exit code {process.returncode}"
         raise VectorsUnavailable(f"{folder} was not optimised: {reason}. Check the free space and the memory")

@@ -76,8 +76,11 @@ class AnthropicBatches:
                 if error.status_code not in (404, 405, 501):
                     raise
                 self._endpoint.has_batches = False
-                none = f"does not support batches (HTTP {error.status_code}): set extraction.mode=online"
-                raise ModelRefused(f"{self._endpoint.at} {none}") from None
+                raise ModelRefused(
+                    f"{self._endpoint.at} does not support batches (HTTP {error.status_code}), so windows "
+                    "are requested online: set extraction.mode=online, so that no batch is tried after a "
+                    "restart"
+                ) from None
             self._submitted[batch.id] = batch_id
             return batch.id
 

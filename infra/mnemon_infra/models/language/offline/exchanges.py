@@ -268,9 +268,10 @@ def _remove_courtesy(line: _Line) -> _Line | None:
 
 
 def _cut_courtesy(text: str) -> str:
-    """Return a sentence without courtesies at its beginning and laughter; empty if it has nothing else.
+    """Return a sentence without courtesies and laughter at its beginning, and laughter at its end.
 
-    A word that is left after a courtesy may be the name of the person addressed, and is left out, too.
+    If something was removed, the rest begins with a capital letter. A rest of a single word without a digit
+    is removed, too, because it may be the name of the person addressed. The text is empty if nothing remains.
     """
     rest = _cut_filler(text)
     if rest == text.strip():

@@ -143,7 +143,10 @@ class OpenAIBatches:
         if not isinstance(getattr(file, "id", None), str):
             # Some servers answer every unknown path with a success.
             self._endpoint.has_batches = False
-            raise ModelRefused(f"{self._endpoint.at} does not support batches: set extraction.mode=online")
+            raise ModelRefused(
+                f"{self._endpoint.at} does not support batches, so windows are requested online: set "
+                "extraction.mode=online, so that no batch is tried after a restart"
+            )
         return file.id
 
     def _encode_lines(self, lines: Iterable[BatchRequest]) -> bytes:
