@@ -44,8 +44,7 @@ class ServerConnections:
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:
             raise BrokerUnreachable(
-                "the NATS server does not answer, and mnemon tries to reconnect; start the server, then "
-                "reload the page"
+                "the NATS server does not answer, and mnemon tries to reconnect; check that the server runs"
             )
         return self._connection
 

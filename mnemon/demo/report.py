@@ -61,7 +61,7 @@ class ProposedText:
     event: Event
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values.
+        """Return the user, the text and the decision as JSON values.
 
         Raises:
             TypeError: the event is not a decision on a proposal.
@@ -101,7 +101,7 @@ class DemoSearch:
     hits: Sequence[SearchHitV2]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the search as JSON values, with id, score and text of each hit."""
         hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
         return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
 
@@ -123,7 +123,7 @@ class DemoFacts:
     context: ContextReplyV1
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the facts, the searches and the tokens of the context as JSON values."""
         return {
             "told": [told.to_json() for told in self.proposed],
             "forgotten": self.forgotten.fact.text,
@@ -171,7 +171,7 @@ class DerivedMemory:
     seq: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the memory as JSON values; facts of users without a summary are left out."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
@@ -237,7 +237,7 @@ class DemoReport:
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the outcome as JSON values, without removed messages, duplicates and replies."""
         return {
             "vectors": self.vectors,
             "published": self.published,

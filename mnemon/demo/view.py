@@ -363,7 +363,7 @@ _STYLES: Final = {
 
 def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     """Yield the decisions on facts, the forgotten fact, the searches, and a context with facts."""
-    yield from render_heading("Facts: each kept once, or refused with a reason")
+    yield from render_heading("Facts: each kept once, or rejected with a reason")
     for user in facts.kept:
         told = [each for each in facts.proposed if each.user == user]
         yield render_call(f'memory.save("{user}", ...)', "decisions, in this order", _render_decisions(told))

@@ -138,9 +138,14 @@ async def roll_back(visit: Visit) -> Response:
         raise InvalidBody("revision", "is missing; reload the page")
     try:
         made = await roll_back_settings(await visit.connections.get_broker(), revision, tenant)
-    except NoSuchRevision as error:
+    except NoSuchRevision:
         return visit.render_error(
-            PageError(409, "The revision does not exist", str(error), "Reload the history.")
+            PageError(
+                409,
+                "The revision does not exist",
+                f"Revision {revision} is not stored, or is a deletion.",
+                "Choose a revision that the history lists.",
+            )
         )
     return visit.redirect(
         f"/settings/history{_build_tenant_query(tenant)}",

@@ -39,7 +39,7 @@ async def save_fact(visit: Visit) -> Response:
         return await _render_facts(visit, page_user, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
     if reply.decision == "rejected":
-        return await _render_facts(visit, page_user, {"text": reply.reason or "The fact was refused."})
+        return await _render_facts(visit, page_user, {"text": reply.reason or "The fact was rejected."})
     said = _NOTICES.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
     known = {"tenant": page_user.tenant, "user": page_user.user, "seq": str(reply.seen_seq)}
     return visit.redirect("/user/facts", said, **known)

@@ -30,22 +30,25 @@ def describe_error(error: Exception) -> PageError | None:
                 503,
                 "The broker does not answer",
                 str(error),
-                "Check that `mnemon up`, or your own NATS server, is running.",
+                "Reload the page when the NATS server answers.",
             )
         case DatabaseUnavailable() | DatabaseNotConfigured():
             return PageError(
                 503,
                 "The database does not answer",
                 str(error),
-                "Start the database, then reload the page; `mnemon status` shows the cause.",
+                "Reload the page when the database answers; `mnemon status` shows the cause.",
             )
         case SettingsContended():
             return PageError(
-                409, "The settings were changed at the same time", str(error), "Go back and try again."
+                409, "The settings were changed at the same time", str(error), "Go back to the form."
             )
         case SettingsNotProvisioned():
             return PageError(
-                503, "The bucket of settings does not exist", str(error), "Run `mnemon provision`."
+                503,
+                "The bucket of settings does not exist",
+                str(error),
+                "Reload the page when the bucket exists.",
             )
         case StreamsMissing():
             return PageError(

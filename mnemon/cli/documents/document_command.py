@@ -126,7 +126,8 @@ def add(
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        refuse(ExitCode.USAGE_ERROR, f"{path} cannot be read: {reason}", "Give a text file in UTF-8")
     request.send(
         lambda memory: memory.add_document(
             request.user,

@@ -368,7 +368,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
         refuse(
             ExitCode.UNAVAILABLE,
             f"no file is changed: {error}",
-            "Check the consumers with `mnemon status`, then run the import again",
+            "Then run the import again; `mnemon status` shows how far the consumers are",
         )
     except OSError as error:
         refuse_file(error.filename or "a file", "written", error, "Make the file writable")

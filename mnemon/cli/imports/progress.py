@@ -82,9 +82,7 @@ class ImportFiles:
             except OSError as error:
                 refuse_file(path, "read", error)
             except NotReadable as error:
-                again = (
-                    "Correct the file and run the import again; records already imported are not added twice"
-                )
+                again = "Then run the import again; records already imported are not added twice"
                 refuse(ExitCode.USAGE_ERROR, f"{path}: {error}", again)
 
 

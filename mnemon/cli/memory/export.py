@@ -147,9 +147,9 @@ async def _write_export(
                 written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
-                f"Check the lag of the consumers: {complete_command('mnemon status', data)}"
+                f"To see how far it is: {complete_command('mnemon status', data)}"
                 if servers.is_running
-                else f"Start the stack: {complete_command('mnemon up', data)}"
+                else f"To run `persist`, start the stack: {complete_command('mnemon up', data)}"
             )
             refuse(ExitCode.UNAVAILABLE, str(error), next_step)
         columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"
@@ -276,7 +276,7 @@ async def _run_mirror(
             await _follow_until_stopped(mirror, stop)
             return mirror.counts
     except DatabaseUnavailable as error:
-        refuse(ExitCode.UNAVAILABLE, f"the database cannot be used: {error}", f"Start the database. {_AGAIN}")
+        refuse(ExitCode.UNAVAILABLE, f"the database cannot be used: {error}", _AGAIN)
     except Error as error:
         refuse(
             ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"

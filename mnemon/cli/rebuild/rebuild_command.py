@@ -156,4 +156,4 @@ async def _run_action(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
     except RebuildBlocked as error:
         refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
     except NameTooLong as error:
-        refuse(ExitCode.USAGE_ERROR, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")
+        refuse(ExitCode.USAGE_ERROR, str(error))

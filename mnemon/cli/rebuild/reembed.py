@@ -78,6 +78,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
 def _parse_embedding(text: str) -> "Embedding":
     from pydantic import ValidationError
 
+    from mnemon_contracts.base import describe_problem
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.vectors.embedding_metadata import split_model_name
 
@@ -85,7 +86,7 @@ def _parse_embedding(text: str) -> "Embedding":
     try:
         return Embedding.model_validate({"provider": provider, "model": model})
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]["msg"]
+        problem = describe_problem(error.errors(include_url=False)[0])
         refuse(
             ExitCode.USAGE_ERROR,
             f"--reembed {text!r}: {problem}",

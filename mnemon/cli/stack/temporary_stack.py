@@ -88,7 +88,7 @@ async def _run_stack(folder: Path) -> AsyncIterator[None]:
                 refuse(
                     ExitCode.UNAVAILABLE,
                     f"the stack in {folder} did not start: {said}",
-                    f"Find the cause in {output}",
+                    f"The whole output is in {output}",
                 )
             await asyncio.sleep(_POLL_SECONDS)
         yield

@@ -78,7 +78,13 @@ async def abandon_move(site: TenantSite, other: TenantSite | None, address: str 
 
 
 def _leads_to(address: str, residence: Residence, other_residence: Residence | None) -> bool:
-    """Return whether a move that has begun here leads to the deployment at an address."""
+    """Return whether a move leads to the deployment at an address.
+
+    Args:
+        address: the address of the other deployment.
+        residence: the residence in the deployment where the move has begun.
+        other_residence: the residence in the other deployment, if it has one.
+    """
     if other_residence is not None:
         return other_residence.move_id == residence.move_id
     # The target gets its residence while the source copies.
@@ -121,7 +127,10 @@ async def _has_abandoned_move(source: TenantSite, target: Residence) -> bool:
 
 def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
     if residence is None or residence.state == "here":
-        raise MoveRefused(f"no move of the tenant {tenant} has begun here: check --data and --to")
+        raise MoveRefused(
+            f"no move of the tenant {tenant} has begun in the deployment of --data or MNEMON_NATS_URL: check"
+            " --data and --to"
+        )
     if residence.state == "arriving":
         raise MoveRefused(describe_arrival(tenant, residence))
     if residence.is_confirmed:

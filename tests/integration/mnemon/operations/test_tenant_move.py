@@ -758,7 +758,7 @@ async def test_switched_move_with_new_events_is_not_abandoned(
         await pair.abandon()
     await pair.move(is_returning=True)
     assert await old.contents(f"{TENANT}.u1") == ["before", "since"]
-    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun here"):
+    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun in the deployment of --data"):
         await pair.abandon()
 
 
@@ -846,7 +846,7 @@ async def test_move_is_abandoned_without_the_other_deployment(
     there = (await read_residence(pair.new, TENANT)).residence
     assert there
     assert there.is_abandoned
-    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun here"):
+    with pytest.raises(MoveRefused, match="no move of the tenant acme has begun in the deployment of --data"):
         await abandon_move(TenantSite(pair.old, pair.old_database, TENANT), None)
 
 
