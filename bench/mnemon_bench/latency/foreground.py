@@ -177,7 +177,8 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> M
         reply = ContextReplyV1.parse(message.data)
         if reply.error:
             raise RuntimeError(
-                f"context of {name_user(speaker)} has an error: {message.data.decode()}; run the bench again"
+                f"context of {name_user(speaker)} has an error: {message.data.decode()}; correct the cause "
+                "that the reply names, then run the bench again"
             )
         measured.degraded += bool(reply.degraded)
     return measured

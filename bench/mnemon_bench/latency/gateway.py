@@ -239,7 +239,10 @@ def _make_message(number: int) -> Any:
 
 def _require_success(holds: bool, answer: bytes) -> None:
     if not holds:
-        raise RuntimeError(f"a request of the benchmark failed: {answer[:300].decode()}; run the bench again")
+        raise RuntimeError(
+            f"a request of the benchmark failed: {answer[:300].decode()}; correct the cause that the answer "
+            "names, then run the bench again"
+        )
 
 
 def _build_ratios(times: dict[str, dict[str, float]], rates: dict[str, float]) -> dict[str, float]:

@@ -97,7 +97,10 @@ async def _measure_requests(
             reply = await connection.request(subject, b"{}", timeout=30)
             taken.append((time.perf_counter() - begun) * 1000)
             if b'"error"' in reply.data[:100]:
-                raise RuntimeError(f"request on {subject} failed: {reply.data.decode()}; run the bench again")
+                raise RuntimeError(
+                    f"request on {subject} failed: {reply.data.decode()}; correct the cause that the reply "
+                    "names, then run the bench again"
+                )
 
     await asyncio.gather(*(send_requests() for _ in range(callers)))
     return compute_percentiles(taken)

@@ -164,7 +164,7 @@ async def _measure_requests(connection: Client, requests: Sequence[tuple[str, by
         if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
             raise RuntimeError(
                 f"the search {body.decode()} on {subject} failed or found nothing: {reply.data.decode()}; "
-                "run the bench again"
+                "correct the cause if the reply names an error, otherwise report the reply"
             )
     return compute_percentiles(taken)
 

@@ -116,7 +116,7 @@ def _judge_pair(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Den
     known, settings = UserFacts(), SettingsV1()
     (first,) = _propose_fact(known, "p1", pair.a, [], likeness, settings)
     if not isinstance(first[1], FactSavedV1):
-        return _build_refused_pair(pair, "the older fact is refused")
+        return _build_refused_pair(pair, "the older fact is rejected")
     nearest = [NearestFact(first[1].fact_id, float(older @ newer))]
     *_, (_, event) = _propose_fact(known, "p2", pair.b, nearest, likeness, settings)
     match event:
@@ -132,7 +132,7 @@ def _judge_pair(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Den
             return JudgedPair(
                 pair, "different", says_newer=False, is_merged=False, evidence=decision.evidence
             )
-    return _build_refused_pair(pair, "the newer fact is refused")
+    return _build_refused_pair(pair, "the newer fact is rejected")
 
 
 def _build_refused_pair(pair: LabelledPair, evidence: str) -> JudgedPair:

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from mnemon_contracts.base import describe_problem
+
 LineT = TypeVar("LineT", bound=BaseModel)
 
 
@@ -30,5 +32,5 @@ def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> lis
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"
-            raise invalid(f"{path}:{number}: {field}: {first['msg']}; correct the line") from error
+            raise invalid(f"{path}:{number}: {field}: {describe_problem(first)}; correct the line") from error
     return read

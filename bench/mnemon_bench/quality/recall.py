@@ -264,7 +264,8 @@ def _make_search(connection: Client, threshold: float | None = None) -> Method:
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
             raise RuntimeError(
-                f"search for {question.text!r} failed: {answer.data.decode()}; run the bench again"
+                f"search for {question.text!r} failed: {answer.data.decode()}; correct the cause that the "
+                "reply names, then run the bench again"
             )
         return [parse_turn_id(hit.id) for hit in reply.hits]
 

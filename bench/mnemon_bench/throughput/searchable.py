@@ -147,7 +147,7 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
         if not await _is_found(connection, number):
             raise RuntimeError(
                 f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}; "
-                "run the bench again"
+                "report this, because the word is in no other message"
             )
 
 
@@ -159,7 +159,8 @@ async def _is_found(connection: Client, number: int) -> bool:
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
         raise RuntimeError(
-            f"search for {_make_word(number)!r} failed: {answer.data.decode()}; run the bench again"
+            f"search for {_make_word(number)!r} failed: {answer.data.decode()}; correct the cause that the "
+            "reply names, then run the bench again"
         )
     return any(_make_word(number) in hit.text for hit in reply.hits)
 
