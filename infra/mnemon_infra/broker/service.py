@@ -34,7 +34,7 @@ log = structlog.get_logger("service")
 _ALL_REQUESTS: Final = "ask.>"
 
 _WARNINGS: Final = 10
-"""Maximum number of a request's unknown fields that a warning names."""
+"""Maximum number of a request's unknown fields for which the reply has a warning."""
 
 _MAX_NAME_LENGTH: Final = 64
 """Maximum number of characters of an unknown field's name that a warning repeats."""

@@ -49,7 +49,7 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Changes from the previous readable entry; all settings of the oldest entry that is kept."""
+    """Changes from the previous readable entry; for the oldest kept entry, all its settings."""
     deleted: bool = False
     problem: str | None = None
     """The reason why the entry is not valid now; None if the entry is valid."""

@@ -39,8 +39,11 @@ OPTIMISE_AFTER = 4_000
 
 _BUSY_SHARE = 3
 _IDLE_SHARE = 20
-"""A shard is optimised when one of this many points is new: less often while it is written to, because each
-optimisation copies the whole shard."""
+"""Share of new points at which a shard is optimised: one point of this many.
+
+`_IDLE_SHARE` applies after a rest, `_BUSY_SHARE` while the shard is written to: then optimisations are less
+frequent, because each copies the whole shard.
+"""
 
 IDLE_AFTER = 10.0
 """Seconds without a write after which a shard counts as idle."""
@@ -241,7 +244,7 @@ class Shard:
             self._optimising = asyncio.create_task(self._optimise_while_due(share), name="vectors-optimising")
 
     def _is_optimisation_due(self, share: int) -> bool:
-        """Return whether one of `share` points is new."""
+        """Return whether one of `share` points is new, and at least `_OPTIMISE_AFTER` points are."""
         new = self._unoptimised
         return new >= OPTIMISE_AFTER and new >= self.engine.info().points_count // share
 

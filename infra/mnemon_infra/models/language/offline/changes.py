@@ -91,7 +91,7 @@ def remove_speaker(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with its stems and slots, and what else it has to share with a statement that repeats it.
+    """A known fact, with the properties that decide whether a statement repeats or replaces it.
 
     Attributes:
         is_denial: True if it denies something.
@@ -118,11 +118,10 @@ class KnownStatement:
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
-    """Return whether a known fact has all stems of the statement.
+    """Return whether a known fact has all stems of the statement, and is of the same kind.
 
-    The fact must be a denial if the statement is one, and no denial otherwise; the same holds for what is
-    still to happen. If only one of them names another person, it may be about that person: "My mother lives
-    in Riga", "I live in Riga".
+    Both are denials or neither is; the same holds for events that are still to happen, and for statements
+    that may be about the user: "My mother lives in Riga" does not make "I live in Riga" known.
     """
     text = straighten_quotes(statement.text)
     said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))
