@@ -46,9 +46,9 @@ def mcp(
 ) -> None:
     """Serve a user's memory to clients of the Model Context Protocol, as tools, a resource and a prompt.
 
-    A client starts the command as a process and uses standard input and output. With --http, it serves `/mcp`
-    to clients that send `Authorization: Bearer TOKEN`, with the token in MNEMON_MCP_TOKEN or, if that is not
-    set, one that the command creates and prints.
+    A client starts the command as a process and uses standard input and output. With --http, the command
+    serves `/mcp` to clients that send `Authorization: Bearer TOKEN`, with the token in MNEMON_MCP_TOKEN or,
+    if that is not set, one that the command creates and prints.
 
     Example: `mnemon mcp --tenant acme --user u42 --data ./memory`
     """

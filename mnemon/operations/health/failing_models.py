@@ -53,7 +53,7 @@ class GivenUpState(BaseModel):
     Only those that still have dead letters count.
 
     Attributes:
-        windows: their number.
+        windows: number of these windows and conversations.
         since: time of the first of their dead letters.
     """
 

@@ -97,7 +97,7 @@ def _has_begun_move(residence: Residence) -> bool:
 
 
 def _has_unfinished_revert(residence: Residence, other_residence: Residence | None) -> bool:
-    """Return whether a revert from the other deployment back to this one has begun and has not ended.
+    """Return whether a revert has begun in the other deployment and has not ended.
 
     A revert has not ended either if a command was killed while it abandoned the revert.
     """

@@ -230,7 +230,7 @@ class TenantCopy:
     async def _find_gaps(self, up_to: int) -> list[int]:
         """Return the positions in erasures' `spans` and `discarded_seq` at which the tenant has no event.
 
-        Each of these positions needs one in the target's log that no other event of the user has. For a
+        For each of them, the target's log needs a position that no other event of the user has. For a
         revert, return an empty list.
         """
         if self._is_returning:

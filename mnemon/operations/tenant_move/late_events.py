@@ -38,7 +38,7 @@ def is_removal(event: SourceEvent) -> bool:
 async def has_own_messages(connection: Client, tenant: str, user: str, after: int) -> bool:
     """Return whether a log has a chat event of a user after the position `after`; copies do not count.
 
-    A copy is an event that a move has brought here.
+    A copy is an event that a move has brought into this log.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -55,8 +55,8 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """Return the number of late events of a tenant that are not forwarded, withheld ones included.
 
     The number is 0 if the tenant has not moved. After the confirmation of a move, erasures do not count: they
-    concern the memory left in this deployment. Copies that an unfinished or abandoned revert has brought here
-    do not count either.
+    concern the memory left in this deployment. Copies that an unfinished or abandoned revert has brought into
+    this log do not count either.
 
     Raises:
         nats.errors.Error: the server does not answer.
