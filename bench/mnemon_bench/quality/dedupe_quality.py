@@ -26,7 +26,7 @@ from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.language.port import ModelAnswer, Usage
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
-"""Relation of two facts that dedupe has found; `refused` if the policy refuses one of the facts."""
+"""Relation of two facts that dedupe has found; `refused` if the policy rejects one of the facts."""
 
 OUTCOMES: Final[tuple[PairOutcome, ...]] = ("same", "update", "undecided", "different", "refused")
 
@@ -55,7 +55,7 @@ class JudgedPair(NamedTuple):
         outcome: relation that dedupe found, before any answer of a language model.
         says_newer: whether the newer text replaced the older text.
         is_merged: whether one fact is left; for an undecided pair, after the answer that its label gives.
-        evidence: evidence in the decision; for a refusal, which of the two facts is refused.
+        evidence: evidence in the decision; for `refused`, which of the two facts is rejected.
     """
 
     pair: LabelledPair

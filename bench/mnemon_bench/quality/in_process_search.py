@@ -144,7 +144,7 @@ def rank_with_links(
         words: the words of the query.
         settings: the decay of freshness.
         now: the current time.
-        person: whom the query is about; None if it does not tell.
+        person: the person that the query is about; None if the query does not tell.
     """
     standing = [fact for fact in facts if fact.id in found]
     plain = rank_facts(standing, found, words, settings, now, person=person)
