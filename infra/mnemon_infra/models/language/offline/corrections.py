@@ -29,7 +29,7 @@ LONGEST_READ: Final = 1_000
 """Maximum number of characters of a text in which the wrong value is looked for word by word."""
 
 STEM: Final = 2
-"""Number of first letters of each word of the wrong value that a longer text must have."""
+"""Number of first letters of each word of the wrong value that a text over `LONGEST_READ` must have."""
 
 MOST_WORDS: Final = 3
 """Maximum number of words of a value, without prepositions and articles before them."""
@@ -97,9 +97,10 @@ class ValueCorrection(NamedTuple):
     def may_answer(self, said: Sequence[Sentence]) -> bool:
         """Return whether the sentence may answer the assistant, whose sentences are `said`.
 
-        A sentence that repeats the topic is no answer. A marked time or name answers only questions with the
-        wrong value. Any other sentence without a topic may answer each question, and may correct each
-        sentence of the assistant that has the wrong value.
+        A sentence that repeats the topic is no answer. If it names the wrong value, a marked time or name
+        answers only questions with that value. Any other sentence without a topic may answer each question,
+        and may correct each sentence of the assistant that has the wrong value. If no wrong value is named,
+        a value of the kind of the new one counts as wrong, and a number may correct each sentence.
         """
         if not self.is_bare:
             return False
@@ -119,8 +120,9 @@ class ValueCorrection(NamedTuple):
     def may_concern(self, text: str) -> bool:
         """Return whether a text has the wrong value, or words with its stems.
 
-        In a text of more than `LONGEST_READ` characters, only the first letters of the words are looked for,
-        since hundreds of corrections may follow it.
+        Without a wrong value, the correction may concern any text. In a text of more than `LONGEST_READ`
+        characters, only the first letters of the words are looked for, since hundreds of corrections may
+        follow it.
         """
         if self.old is None:
             return True
@@ -310,7 +312,7 @@ class ValueCorrection(NamedTuple):
 
 
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
-    """Return the correction that a sentence makes; None if it makes none, or more than a correction."""
+    """Return the correction that a sentence makes as a whole; None if it makes none, or an unclear one."""
     if len(text) > LONGEST or "?" in text or '"' in text:
         return None
     forms = RUSSIAN if is_cyrillic else ENGLISH

@@ -16,7 +16,7 @@ class DateSpan(NamedTuple):
         end: offset of the end of the words in the text, in characters.
         first: first day of the range.
         last: last day of the range.
-        shown: the range as text; empty if the words are an exact date already.
+        shown: the range as text; empty if the words are an exact date already, or if the day is in doubt.
     """
 
     start: int
@@ -154,7 +154,10 @@ def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direct
 
 
 def _drop_doubtful_day(text: str, span: DateSpan, departure: DateSpan) -> DateSpan:
-    """Return the span of a weekday of a return without its day if a later departure follows in the text."""
+    """Leave open the day of a return before the departure in the text: "back on Monday, leaving on Friday".
+
+    The range then has all days up to that weekday after the departure.
+    """
     weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
     end = _find_clause_end(text, departure.end)
     if weekday and _RETURN.search(text, 0, span.start) and _DEPARTURE.search(text, span.end, end):

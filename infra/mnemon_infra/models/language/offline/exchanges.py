@@ -45,7 +45,7 @@ _MARK: Final = re.compile(
     r"(?:(?<=\s)|\A)(?:\[(?P<day>\d{4}-\d\d-\d\d)\] )?"
     rf"(?P<who>{'|'.join(_ROLES)})(?P<name> \([^)]{{1,100}}\))?: "
 )
-"""Beginning of another speaker's words in a summary of the offline model: day in brackets, and speaker."""
+"""Beginning of a speaker's words in a summary of the offline model: perhaps a day in brackets, and a name."""
 
 _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
 _OF_ONESELF: Final = re.compile(

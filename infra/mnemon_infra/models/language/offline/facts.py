@@ -18,7 +18,10 @@ from mnemon_infra.models.language.offline.statements import LONGEST, UserStateme
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 RECENT: Final = timedelta(days=1)
-"""Maximum age of a known fact that a correction without a topic concerns: "sorry, July, not June"."""
+"""Maximum age of a known fact to which some corrections apply.
+
+They are corrections without a topic, such as "sorry, July, not June", and those with a weekday as new value.
+"""
 
 MOST_CORRECTIONS: Final = 5
 """Maximum number of corrections of a window that are compared with known facts."""
@@ -44,7 +47,10 @@ class _FoundStatement(NamedTuple):
 
 
 def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
-    """Return users' new statements about themselves, as JSON objects of the form that a prompt asks for."""
+    """Return users' new statements about themselves, and known facts that users have corrected.
+
+    The facts are JSON objects of the form that a prompt asks for.
+    """
     kept: list[tuple[_FoundStatement, KnownStatement]] = []
     facts_known = [KnownStatement.from_fact(fact) for fact in known]
     sentences = read_sentences(messages)
@@ -101,8 +107,10 @@ def _correct_known_facts(
 ) -> list[dict[str, Any]]:
     """Return known facts with the corrections of this window, in place of the known ones.
 
-    A correction concerns a known fact if no earlier message of the window has the wrong value, and exactly
-    one known fact has it. Sentences that make such corrections are marked as applied.
+    A correction concerns a known fact if it names the wrong value, no earlier message of the window has that
+    value, and exactly one known fact has it. A correction without a topic must also be in the first message
+    of the user, and must not be a possible answer to the assistant. Sentences that make such corrections are
+    marked as applied.
     """
     if _have_several_authors(messages):
         return []  # the owner of the known facts is unknown

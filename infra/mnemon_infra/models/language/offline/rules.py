@@ -49,7 +49,7 @@ class ClauseForms(NamedTuple):
         shared: beginnings of a clause that has the pronoun of the clause before it as its subject. They
             cannot be nouns, as "play" is in "a garden and play area".
         unshared: words that may belong to more than the verb after them, such as denials and infinitives.
-        introduction: the rule for a name without a further word, which needs other clauses as evidence.
+        introduction: the rule for "I'm Ann", which applies only to the first of several clauses.
     """
 
     separator: re.Pattern[str]

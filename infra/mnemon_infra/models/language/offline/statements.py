@@ -155,8 +155,9 @@ def _split_statement(text: str, reference: _Reference, language: LanguageRules) 
     """Return the statements of a sentence's clauses; an empty list if the sentence is to stay whole.
 
     A clause that is no statement alone stays with the clause before it. The sentence stays whole if such a
-    clause stands between two "and", if a word may bind clauses to each other, if a clause ends something, if
-    two clauses name one property of the user, or if a date depends on one in another clause.
+    clause is the first, or follows "and" and is not the last; if a word or a mark such as a colon may bind
+    clauses to each other; if a clause ends something; if two clauses name one property of the user; or if a
+    date depends on one in another clause.
     """
     plain, forms = straighten_quotes(text), language.clauses
     if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):

@@ -23,7 +23,7 @@ _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6
 """Maximum words of an exchange, tried in this order until all exchanges fit."""
 
 _OF_THE_USER: Final = 0.6
-"""Minimum share of an exchange's words that the user's first sentence may have, even if an answer follows.
+"""Minimum share of an exchange's words that the user's weightiest sentence may have, even beside an answer.
 
 The share applies if the exchange may have at least `_LEAST_FOR_BOTH` words.
 """
