@@ -122,7 +122,11 @@ class ProcessProbe:
                 )
                 faults = [
                     *(
-                        Fault("server", f"{name} is not connected to NATS")
+                        Fault(
+                            "server",
+                            f"{name} is not connected to NATS",
+                            "check the NATS server; the process reconnects by itself",
+                        )
                         for name in list_lost_connections()
                     ),
                     *(fault for faults in found for fault in faults),
@@ -144,7 +148,13 @@ class ProcessProbe:
             for gauge in _BROKER_GAUGES:  # remove outdated values
                 gauge.replace({})
             problem = str(error) or f"no answer within {ANSWER_WAIT:g} s"
-            return [Fault("server", f"the NATS server does not answer: {problem}")]
+            return [
+                Fault(
+                    "server",
+                    f"the NATS server does not answer ({problem})",
+                    "check the server, and MNEMON_NATS_URL",
+                )
+            ]
 
     async def _check_streams(self, connection: Client) -> list[Fault]:
         stream_context = connection.jetstream()
@@ -269,7 +279,8 @@ class ProcessProbe:
                 counts = {str(each): await self._vectors.count(each) for each in Points}
         except (VectorsUnavailable, TimeoutError) as error:
             metrics.POINTS.replace({})
-            return [Fault("server", f"the vectors cannot be searched: {error or 'time out'}")]
+            problem = str(error) or f"no answer within {ANSWER_WAIT:g} s. Check the vector store"
+            return [Fault("server", f"the vectors cannot be searched: {problem}")]
         metrics.POINTS.replace(counts)
         self._counted_at = time.monotonic()
         return []

@@ -25,8 +25,8 @@ REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
-"""Number of running tasks from which on messages of further requests are not published, because a task may
-hold a whole history.
+"""Number of running tasks at which the messages of further requests are left out, because a task may hold a
+whole history.
 
 The next request of the conversation has the messages again. Answers are published in any case.
 """

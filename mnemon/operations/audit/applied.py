@@ -125,7 +125,10 @@ def _get_table(row: Row) -> str:
 
 
 def _list_erased_starts(row: Row) -> set[int]:
-    """Return the positions where an erased conversation began: the row of the erasure accounts for them."""
+    """Return the positions where an erased conversation began, or last discarded its earlier messages.
+
+    The row of the erasure accounts for them.
+    """
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()
     begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}

@@ -170,7 +170,7 @@ def parse_path(path: Path) -> tuple[Tier | None, str | None]:
 def _create_saved_fact(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     """Return the fact of a line under its own id.
 
-    Return None if the fact lacks an id, a tier or an importance, or if the default policy refuses it: then
+    Return None if the fact lacks an id, a tier or an importance, or if the default policy rejects it: then
     `dedupe` decides by the policy of the tenant.
     """
     settings = SettingsV1()

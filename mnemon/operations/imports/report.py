@@ -27,7 +27,7 @@ class ImportReport:
         already_there: events that the log had already, before the import or by an earlier record of it.
         left_out: number of records that are not part of a memory, by reason.
         refused: number of records that cannot be imported.
-        judged_by_default_policy: number of proposed facts that the default policy accepted or refused; an
+        judged_by_default_policy: number of proposed facts that the default policy accepted or rejected; an
             import asks the policy of their tenant.
         first: the first refused records, at most `MAX_FIRST`.
         doubts: number of guesses and possible mistakes.

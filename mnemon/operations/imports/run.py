@@ -216,7 +216,7 @@ class RecordImporter:
             known.numbers[incoming.number] = _NOT_PUBLISHED
 
     async def _load_policy(self, tenant: str) -> Policy:
-        """Return the policy of a tenant. Facts that the policy refuses must not enter the log."""
+        """Return the policy of a tenant. Facts that the policy rejects must not enter the log."""
         if tenant not in self._policies:
             self._policies[tenant] = (await read_settings(self._connection, tenant)).policy
         return self._policies[tenant]

@@ -154,9 +154,10 @@ async def _reinstate_source(
         if residence is None or not _has_begun_move(residence):
             raise MoveRefused(
                 "the move was abandoned with --target-lost, and the other deployment has new events of the"
-                f" tenant {tenant}: let bots connect here, and revoke the keys of the tenant there. Then run"
-                f" `mnemon export jsonl --tenant {tenant} -o FILE` there, and `mnemon import jsonl FILE"
-                " --refused REFUSED` here; repeat removals and erasures here, and check the refused facts"
+                f" tenant {tenant}: let bots connect to the deployment of --data or MNEMON_NATS_URL, and"
+                " revoke the keys of the tenant in the other. Then run `mnemon export jsonl --tenant"
+                f" {tenant} -o FILE` in the other, and `mnemon import jsonl FILE --refused REFUSED` in the"
+                " first; repeat removals and erasures in the first, and check the refused facts"
             )
         raise MoveRefused(
             f"the tenant {tenant} has switched, and has new events in the deployment to which it switched:"

@@ -228,7 +228,7 @@ class TenantCopy:
                     self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return the positions in erasures' `spans` and `discarded_seq` at which the tenant has no event.
+        """Return the first positions of erasures' `spans`, and their `discarded_seq`, that have no event.
 
         For each of them, the target's log needs a position that no other event of the user has. For a
         revert, return an empty list.

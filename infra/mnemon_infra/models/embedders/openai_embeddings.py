@@ -116,6 +116,21 @@ class _EmbeddingEndpoint:
                 f"{self._at} did not return a vector of finite numbers for each text. {_CHECK}"
             ) from None
 
+    async def measure_dimension(self) -> int:
+        """Return the dimension of the model's vectors, from a request with a test text.
+
+        Raises:
+            EmbeddingUnavailable: the endpoint gives no usable answer.
+            EmbeddingRefused: the endpoint refuses the request.
+        """
+        try:
+            return int((await self.embed_texts(["dimension"])).shape[1])
+        except _TextRefused as refused:
+            raise self.build_refusal(
+                f"refuses each text for model {self._model} (HTTP {refused.status}): check the setting "
+                "embedding.model, and MNEMON_EMBEDDING_URL"
+            ) from None
+
     def build_refusal(self, why: str) -> EmbeddingRefused:
         """Return an error whose message is the address of the endpoint, followed by `why`."""
         return EmbeddingRefused(f"{self._at} {why}")
@@ -142,7 +157,7 @@ class _EmbeddingEndpoint:
             case 408 | 409 | 429:
                 return EmbeddingUnavailable(describe_pause(self._at, status))
             case 400 | 413 | 422:
-                return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
+                return _TextRefused(f"{self._at} refuses a text (HTTP {status})", status)
             case _ if status < 500:
                 return self.build_refusal(
                     f"refuses requests to model {self._model} (HTTP {status}): check "
@@ -227,7 +242,7 @@ class OpenAIEmbeddings:
             EmbeddingRefused: a test text is refused too, so no text of the batch is the reason, or the
                 vectors have another dimension.
         """
-        await self._endpoint.embed_texts(["dimension"])  # if this is refused too, no text is the reason
+        await self._endpoint.measure_dimension()  # if this is refused too, no text is the reason
         rows = list(batch)
         if len(rows) > 1:
             for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
@@ -242,6 +257,10 @@ class OpenAIEmbeddings:
 
 class _TextRefused(EmbeddingRefused):
     """The endpoint refuses at least one text of a request, perhaps because the text is too long."""
+
+    def __init__(self, problem: str, status: int) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
 @asynccontextmanager
@@ -266,7 +285,7 @@ async def open_openai(
         max_retries=retries,
     ) as client:
         endpoint = _EmbeddingEndpoint(client, name)
-        dimension = DIMENSIONS.get(name) or (await endpoint.embed_texts(["dimension"])).shape[1]
+        dimension = DIMENSIONS.get(name) or await endpoint.measure_dimension()
         yield OpenAIEmbeddings(endpoint, name, dimension)
 
 

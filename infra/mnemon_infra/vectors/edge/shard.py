@@ -49,6 +49,9 @@ IDLE_AFTER = 10.0
 """Seconds without a write after which a shard counts as idle."""
 
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
+_RUNTIME_ERROR = "Service runtime error"
+"""Beginning of the text of the engine's errors that may be temporary."""
+
 WRITTEN_AT_ONCE = 128
 """Maximum number of points of one write: about two milliseconds of the event loop."""
 
@@ -82,8 +85,11 @@ def translate_errors() -> Iterator[None]:
         yield
     except Exception as error:
         # The engine raises no more specific exception.
-        if type(error) is Exception and str(error).startswith("Service runtime error"):
-            raise VectorsUnavailable(str(error)) from error
+        if type(error) is Exception and str(error).startswith(_RUNTIME_ERROR):
+            reason = str(error).removeprefix(_RUNTIME_ERROR).lstrip(": ").partition("\n")[0]
+            raise VectorsUnavailable(
+                f"the embedded vector store failed: {reason}. Check the free space and the memory"
+            ) from error
         raise
 
 
