@@ -83,7 +83,7 @@ async def run(
         `targets`: `TARGETS`, the limits of these figures.
 
     Raises:
-        RuntimeError: a context fails.
+        RuntimeError: a context has an error or lacks parts.
     """
     async with AsyncExitStack() as ends:
         connection = await ends.enter_async_context(await connect_deployment(deployment, name="bench"))

@@ -405,7 +405,7 @@ class Database:
                     if not connection.closed:
                         raise
                     await self._pool.check()
-                    raise _ConnectionLost(str(error).strip()) from error
+                    raise _ConnectionLost(_get_first_line(error)) from error
         except (psycopg.Error, PoolTimeout) as error:
             means = translate_error(error)
             raise means from (None if isinstance(means, DatabaseRefused) else error)
@@ -439,6 +439,10 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
     )
 
 
+def _get_first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
 def translate_error(error: Exception) -> Exception:
     """Translate an error of the driver for callers, with the next step for the errors in `_NEXT_STEP`.
 
@@ -447,7 +451,7 @@ def translate_error(error: Exception) -> Exception:
         in `_NEXT_STEP`; else DatabaseUnavailable.
     """
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
-    said = str(error).strip().partition("\n")[0]
+    said = _get_first_line(error)
     if state.startswith(_VALUES):
         # Messages of such errors quote the values, and messages are logged.
         return DatabaseRefused(re.sub('".*"', "…", said))

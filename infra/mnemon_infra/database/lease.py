@@ -91,9 +91,10 @@ async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not fault:
             raise
+        reason = str(fault[0]).strip().partition("\n")[0]
         raise LeaseLost(
             f"this process has lost its lease on {name}, because its connection to the database ended"
-            f" ({fault[0]}): run the command again"
+            f" ({reason}): run the command again"
         ) from error
 
 

@@ -182,10 +182,13 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
     """
     from mnemon_infra.broker.provisioning.authorization import Authorization, ForeignLoginFile
 
+    path = _choose_path(data, file)
     try:
-        permitted = Authorization.from_file(_choose_path(data, file)).list_permissions()
-    except (ForeignLoginFile, OSError) as error:
+        permitted = Authorization.from_file(path).list_permissions()
+    except ForeignLoginFile as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
+    except OSError as error:
+        refuse_file(path, "read", error, "Make the file readable")
     if as_json:
         show_json([each._asdict() for each in permitted])
         return
