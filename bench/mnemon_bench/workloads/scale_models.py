@@ -70,7 +70,7 @@ async def prepare_conversations(
     speakers = iter(range(10**9))
 
     async def add_conversations(number: int) -> None:
-        """Pause the consumer, and publish conversations until a number of them wait for it."""
+        """Pause the consumer, publish a number of conversations, and return when all wait for it."""
         await stream_context.pause_consumer(WORK, name, pause_until=PAUSE_END)
         await publish_events(
             connection, generate_whole_conversations([next(speakers) for _ in range(number)], length)

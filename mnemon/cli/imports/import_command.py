@@ -291,7 +291,7 @@ def markdown(
     are optional. A line with a check box, such as `- [ ] Call the bank`, is a task. A fact keeps its id on
     four conditions: its line has an id, a tier and an importance; the default policy accepts the fact; no
     other fact of the user has the id; and the user has no facts from other sources. Otherwise, the fact is
-    proposed like any other fact, and may be refused or merged into another fact.
+    proposed like any other fact, and may be rejected or merged into another fact.
 
     Exits with code 1 if a record is refused.
 

@@ -41,8 +41,8 @@ async def calibrate(
     """Find the similarity thresholds above which two facts say the same, for an embedding model.
 
     Each line of the file is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`,
-    `update` or `different`. Precision and recall count `same` and `update` as positive, `different` as
-    negative.
+    `update` or `different`. Pairs that the rules of `dedupe` decide are left out. Precision and recall count
+    `same` and `update` as positive; for the recommended duplicate threshold, only `same` counts as positive.
 
     Example: `mnemon calibrate bench/mnemon_bench/quality/datasets/pairs.jsonl`
     """
