@@ -183,7 +183,8 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     if reply.error or reply.degraded or not wanted <= reply.sections.keys():
         raise RuntimeError(
             f"context of {length} messages for {query!r} has an error or lacks parts: "
-            f"{message.data.decode()}. If `degraded` names parts, run the bench again on an idle machine"
+            f"{message.data.decode()}; correct the cause if `error` names one, otherwise run the bench again "
+            "on an idle machine"
         )
     return milliseconds, reply
 

@@ -85,7 +85,7 @@ async def run(
         saved_alone = await _wait_for_decisions(
             connection, QUIET, await _propose_facts(connection, QUIET, 1, first=1)
         )
-        report(f"alone: {alone.compute_percentiles()} ms, kept after {saved_alone:.2f} s")
+        report(f"alone: {alone.compute_percentiles()} ms, decided after {saved_alone:.2f} s")
         document = await _add_document(connection, FLOOD)
         reading = await measure_contexts(connection, QUIET, requests)
         report(f"while a document is read: {reading.compute_percentiles()} ms")
@@ -103,7 +103,7 @@ async def run(
         flood_over = await watching
         report(
             f"flooded: {flooded.compute_percentiles()} ms, "
-            f"{flooded.degraded} of {requests} degraded, kept after {saved_flooded:.2f} s"
+            f"{flooded.degraded} of {requests} degraded, decided after {saved_flooded:.2f} s"
         )
         await wait_for_projections(connection, last)
     milliseconds = {

@@ -76,8 +76,9 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
         `curve`: precision and recall by threshold, for the pairs labelled `same` or `update`. `best_f1` is
         the point of the curve with the highest F1. `precise` is the point at the lowest threshold from which
         on the precision is at least `PRECISION`, or None.
-        `recommended`: thresholds for `dedupe.update_threshold` and `dedupe.duplicate_threshold`. Each has
-        the required precision in every language; in a language without such a threshold, no pair exceeds it.
+        `recommended`: `update` and `duplicate`, for `dedupe.update_threshold` and
+        `dedupe.duplicate_threshold`. Each has the required precision in every language; in a language without
+        such a threshold, no pair exceeds it. For `duplicate`, only the label `same` counts as positive.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -121,7 +122,7 @@ def _compute_curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) 
 
     Args:
         similarities: similarity of the two facts of each pair.
-        alike: for each pair, whether it is labelled `same` or `update`.
+        alike: for each pair, whether its label counts as positive.
     """
     points: list[ThresholdPoint] = []
     for threshold in THRESHOLDS:
@@ -141,7 +142,10 @@ def _compute_curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) 
 
 
 def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
-    """Return the lowest threshold from which the precision is at least `PRECISION`; None if there is none."""
+    """Return the point at the lowest threshold from which on the precision is at least `PRECISION`.
+
+    None if there is no such point.
+    """
     lowest = None
     for point in reversed(curve):
         if point.precision < PRECISION:

@@ -60,8 +60,8 @@ def run(
 
     Returns:
         `ratios`: `recall_<language>` and `precision_<language>`. `targets`: 0.95 for each. `languages`: for
-        each language, the number of sentences with each label, and how many of these are refused.
-        `missed`: secrets that are not refused. `refused`: harmless sentences that are refused, with the
+        each language, the number of sentences with each label, and how many of these the policy rejects.
+        `missed`: secrets that it does not reject. `refused`: harmless sentences that it rejects, with the
         reason. `milliseconds`: time of one check, by percentile.
     """
     policy = Policy()

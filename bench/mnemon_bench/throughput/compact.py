@@ -169,7 +169,7 @@ async def _measure_tokens(connection: Client, seq: int) -> int:
     reply = ContextReplyV1.parse(message.data)
     if reply.error or reply.degraded or reply.tokens is None:
         raise RuntimeError(
-            f"context at log position {seq} has an error or lacks parts: {message.data.decode()}. If "
-            "`degraded` names parts, run the bench again on an idle machine"
+            f"context at log position {seq} has an error or lacks parts: {message.data.decode()}; "
+            "correct the cause if `error` names one, otherwise run the bench again on an idle machine"
         )
     return reply.tokens
