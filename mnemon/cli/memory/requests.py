@@ -181,6 +181,9 @@ async def _send_request(
                 failed.error.message,
                 next_step if failed.error.code == "not_found" else "",
             )
+        # The servers work: the message has the next step.
+        if failed.error.code == "moved" or failed.error.limit is not None:
+            refuse(ExitCode.UNAVAILABLE, str(failed))
         check = complete_command("mnemon status", request.data)
         refuse(ExitCode.UNAVAILABLE, str(failed), f"Check the servers: {check}")
     if request.as_json:
