@@ -293,7 +293,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
             refuse(
                 ExitCode.USAGE_ERROR,
                 f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before that",
-                "Give a later time",
+                "Give a later position or time",
             )
         if not end:
             refuse(ExitCode.USAGE_ERROR, "the log is empty", "Publish events first")

@@ -146,5 +146,5 @@ async def _request_erasure(
     except AskFailed as failed:
         raise NotReassigned(
             f"conversation {conversation!r} of user {user!r} was imported with other speakers and could not "
-            f"be erased: {failed}. Check that `retrieve` runs and may erase for the tenant, then import again"
+            f"be erased: {failed}. Then import again"
         ) from failed
