@@ -89,7 +89,15 @@ def _create_account() -> pwd.struct_passwd:
                 subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoAccount(
-            f"PostgreSQL refuses to run as root, and the account {NAME!r} cannot be created ({error}): "
-            "create the account, or run mnemon as an ordinary user"
+            f"PostgreSQL refuses to run as root, and the account {NAME!r} cannot be created "
+            f"({_describe_cause(error)}): create the account, or run mnemon as an ordinary user"
         ) from error
     return pwd.getpwnam(NAME)
+
+
+def _describe_cause(error: OSError | subprocess.CalledProcessError) -> str:
+    """Return the reason of the system, or the last line or else the exit code of `useradd`."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'useradd'}: {error.strerror}"
+    said = (error.stderr or "").strip().splitlines()
+    return said[-1] if said else f"useradd ended with exit code {error.returncode}"
