@@ -56,9 +56,9 @@ async def run(
 ) -> dict[str, Any]:
     """Load facts in stages, and measure searches after each stage, with one caller.
 
-    A stage is a group of tenants with memories of different sizes. It is measured once its vectors are
-    optimised. Within a stage, the measurements of its tenants and of the echo are interleaved. Each request
-    has a random query.
+    A stage is a group of tenants with memories of different sizes. A stage with `OPTIMISE_AFTER` facts or
+    more is measured once the embedded engine has optimised their vectors. Within a stage, the measurements of
+    its tenants and of the echo are interleaved. Each request has a random query.
 
     Returns:
         `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of

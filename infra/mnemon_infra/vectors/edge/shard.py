@@ -250,7 +250,7 @@ class Shard:
             self._optimising = asyncio.create_task(self._optimise_while_due(share), name="vectors-optimising")
 
     def _is_optimisation_due(self, share: int) -> bool:
-        """Return whether one of `share` points is new, and at least `_OPTIMISE_AFTER` points are."""
+        """Return whether one of `share` points is new, and at least `OPTIMISE_AFTER` points are."""
         new = self._unoptimised
         return new >= OPTIMISE_AFTER and new >= self.engine.info().points_count // share
 
