@@ -19,7 +19,7 @@ WORDS: Final = 20_000
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
 
-MARKS: Final = "".join(
+COMBINING_MARKS: Final = "".join(
     each for each in map(chr, range(0x0300, 0x1F000)) if unicodedata.category(each).startswith("M")
 )
 """Combining marks, such as the vowel signs of Hindi and Thai, for character classes of regular expressions.
@@ -58,6 +58,11 @@ _ORDINAL: Final = re.compile(
     re.VERBOSE,
 )
 """English ordinals in words."""
+
+
+def is_symbol(character: str) -> bool:
+    """Return whether a character is an emoji, another pictograph or a currency sign."""
+    return unicodedata.category(character) in ("So", "Sc")
 
 
 def fold_characters(text: str) -> str:

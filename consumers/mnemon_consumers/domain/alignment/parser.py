@@ -127,9 +127,9 @@ class _Parser:
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
         """Return whether the text seems to be in a language other than English and Russian.
 
-        Such a text has a letter of another alphabet, a word such as "nicht", which denies something in
-        another language, or `FOREIGN_WORDS` or more words besides homographs such as "in", none of which is
-        in the lexicon.
+        Such a text has a letter of another alphabet; or a word such as "nicht", which denies something in
+        another language, while the lexicon has less than half of its other words; or `FOREIGN_WORDS` or more
+        words besides homographs such as "in", none of which is in the lexicon.
         """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
@@ -138,12 +138,14 @@ class _Parser:
             for token, each in zip(self._tokens, lookups, strict=True)
             if token.word.replace("'", "").isalpha() and (token.is_first or token.surface.islower())
         }
-        if not list_words("foreign_negations").isdisjoint(words):
-            return True
-        for word in list_words("homographs"):
+        denies = not list_words("foreign_negations").isdisjoint(words)
+        for word in (*list_words("homographs"), *list_words("foreign_negations")):
             words.pop(word, None)
+        known = sum(bool(find_word_entries(each)) for each in words.values())
+        if denies:
+            return not words or 2 * known < len(words)
         least = FOREIGN_CYRILLIC_WORDS if any(map(is_cyrillic, words)) else FOREIGN_WORDS
-        return len(words) >= least and not any(map(find_word_entries, words.values()))
+        return len(words) >= least and not known
 
     def _select_entries(self, at: int, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""

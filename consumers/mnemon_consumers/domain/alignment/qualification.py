@@ -1,13 +1,13 @@
 """Qualifications, such as "almost" and "if": words with which a fact says less than without them."""
 
 import re
-import unicodedata
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
 from mnemon_consumers.domain.alignment.matching import Alignment
-from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import is_symbol, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.replacement import is_habitual
 from mnemon_consumers.domain.alignment.revision import list_denied_values
 from mnemon_consumers.domain.alignment.statement import NUMERIC_KINDS, ParsedFact, Term, TermKind
@@ -60,7 +60,7 @@ def find_other_symbol(alignment: Alignment) -> str | None:
     """
     old, new = (statement.text for statement in alignment.statements)
     symbols = _list_symbols(old), _list_symbols(new)
-    if all(symbols) and symbols[0] != symbols[1]:
+    if not (_is_subsequence(*symbols) or _is_subsequence(*reversed(symbols))):
         return "the facts have different emoji or currency signs"
     if _NEGATIVE_NUMBER.findall(old) != _NEGATIVE_NUMBER.findall(new):
         return "only one of the facts has the negative number"
@@ -69,7 +69,13 @@ def find_other_symbol(alignment: Alignment) -> str | None:
 
 def _list_symbols(text: str) -> list[str]:
     """Return the emoji, other pictographs and currency signs of a text, in order."""
-    return [each for each in text if unicodedata.category(each) in ("So", "Sc")]
+    return list(filter(is_symbol, text))
+
+
+def _is_subsequence(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Return whether `whole` has the items of `part` in their order."""
+    rest = iter(whole)
+    return all(each in rest for each in part)
 
 
 def find_partial_change(alignment: Alignment) -> str | None:

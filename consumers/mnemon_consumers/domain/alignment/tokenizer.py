@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
-    MARKS,
+    COMBINING_MARKS,
     WORDS,
     fold_characters,
     is_cyrillic,
@@ -15,7 +15,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     restore_contractions,
 )
 
-_LETTERS: Final = rf"[^\W\d_]+(?:[{MARKS}]+[^\W\d_]*)*"
+_LETTERS: Final = rf"[^\W\d_]+(?:[{COMBINING_MARKS}]+[^\W\d_]*)*"
 
 _TOKEN: Final = re.compile(
     rf"""

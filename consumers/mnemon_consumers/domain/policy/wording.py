@@ -1,16 +1,12 @@
 """Wording: brings texts into forms for comparison, and compiles regular expressions of several lines."""
 
 import re
-import unicodedata
 from functools import lru_cache
 
-from mnemon_consumers.domain.alignment.morphology import MARKS, fold_characters
+from mnemon_consumers.domain.alignment.morphology import COMBINING_MARKS, fold_characters, is_symbol
 
-_PART = re.compile(rf"(?:(?<!\w)[-−](?=\d))?[^\W_](?:[^\W_]|[{MARKS}])*[+#]*|[^\w\s]")
+_PART = re.compile(rf"(?:(?<!\w)[-−](?=\d))?[^\W_](?:[^\W_]|[{COMBINING_MARKS}])*[+#]*|[^\w\s]")
 """A word, with the signs that tell C++ and C# from C, and -5 from 5; or a punctuation mark or symbol."""
-
-_TELLING = ("So", "Sc")
-"""Unicode's categories of emoji and of currency signs."""
 
 
 def compile_pattern(lines: str) -> re.Pattern[str]:
@@ -38,9 +34,5 @@ def join_words(text: str) -> str:
     They are in lower case, with `ё` as `е`.
     """
     parts = _PART.findall(fold_characters(text).casefold())
-    said = (each for each in parts if each[0].isalnum() or len(each) > 1 or _tells_apart(each))
+    said = (each for each in parts if each[0].isalnum() or len(each) > 1 or is_symbol(each))
     return f" {' '.join(said)} "
-
-
-def _tells_apart(mark: str) -> bool:
-    return unicodedata.category(mark) in _TELLING

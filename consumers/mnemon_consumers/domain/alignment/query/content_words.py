@@ -16,7 +16,7 @@ from mnemon_consumers.domain.alignment.lexicon import (
     load_lexicon,
 )
 from mnemon_consumers.domain.alignment.morphology import (
-    MARKS,
+    COMBINING_MARKS,
     fold_characters,
     is_cyrillic,
     list_forms,
@@ -29,7 +29,7 @@ from mnemon_consumers.domain.alignment.morphology import (
 COMMON_WEIGHT: Final = 0.5
 """Weight of a word that many facts have and that alone names no fact; any other word has weight 1."""
 
-_LETTERS: Final = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*"
+_LETTERS: Final = rf"[^\W_]+(?:[{COMBINING_MARKS}]+[^\W_]*)*"
 
 TOKEN: Final = re.compile(rf"{_LETTERS}(?:['-]{_LETTERS})*[+#]*")
 """A word of a query or a fact."""

@@ -1080,6 +1080,7 @@ def test_words_of_other_languages_and_symbols_tell_facts_apart(old: str, new: st
     [
         ("Likes tea 🙂", "Likes tea"),
         ("The rent is 500 €", "The rent is 500 euros"),
+        ("The rent is 500 €", "The rent is 500 € 🙂"),
         ("The rent is 500 ₹ 🙂", "The rent is 500 ₹ 🙂!"),
         ("Works 9-18 on Mondays", "Works 9-18 on Mondays!"),
     ],
