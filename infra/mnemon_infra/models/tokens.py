@@ -22,6 +22,9 @@ _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.
 _LETTERS = {"latin": 3, "cyrillic": 2}
 _LAST_WORD = re.compile(r"\s+(\S*)$")
 _JOINER = "\u200d"
+_HANGUL = re.compile("[\uac00-\ud7a3]+")
+_FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]+$")
+_FLAG_TAG = re.compile("[\U000e0020-\U000e007f]")
 _SKIN_TONES = frozenset("🏻🏼🏽🏾🏿")
 
 TokenSpans = Sequence[tuple[int, int]]
@@ -60,7 +63,7 @@ def cut_text(text: str, tokens: int) -> str:
         end -= 1
     beginning = text[:end]
     last = None if text[end].isspace() else _LAST_WORD.search(beginning)
-    if last is not None and 2 * last.start() >= end and UNSPACED.search(last[1]) is None:
+    if last is not None and 2 * last.start() >= end and UNSPACED.search(_HANGUL.sub("", last[1])) is None:
         beginning = beginning[: last.start()]
     return beginning.rstrip()
 
@@ -68,10 +71,14 @@ def cut_text(text: str, tokens: int) -> str:
 def _is_within_character(text: str, index: int) -> bool:
     """Return whether the characters before and at an index are parts of one that a reader sees."""
     following = text[index]
+    if _FLAG_LETTERS.match(following):
+        before = _FLAG_LETTERS.search(text, 0, index)
+        return before is not None and len(before[0]) % 2 == 1
     return (
         following in _SKIN_TONES
         or _JOINER in text[index - 1 : index + 1]
         or unicodedata.category(following).startswith("M")
+        or _FLAG_TAG.match(following) is not None
     )
 
 

@@ -116,7 +116,16 @@ def test_a_cut_ends_within_a_word_of_a_script_without_spaces() -> None:
     assert beginning == text[:-1]
 
 
-@pytest.mark.parametrize("character", ["कि", "हिं", "👩‍⚕️", "👍🏽", "e\u0301", "ท้"])
+def test_a_cut_of_korean_ends_at_a_word() -> None:
+    text = "저는 매일 아침 커피를 마시고 산책합니다"
+    for room in range(count_tokens("저는 매일 아침"), count_tokens(text)):
+        beginning = cut_text(text, room)
+        assert text[len(beginning)] == " ", beginning
+
+
+@pytest.mark.parametrize(
+    "character", ["कि", "हिं", "👩‍⚕️", "👍🏽", "e\u0301", "ท้", "🇩🇪", "🏴\U000e0067\U000e0062\U000e007f"]
+)
 def test_a_cut_ends_at_a_character_that_a_reader_sees(character: str) -> None:
     text = character * 20
     for room in range(count_tokens(text)):
