@@ -13,7 +13,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"contains? U\+0000",
             r"contains a lone surrogate",
             r"is not UTF-8",
-            r"must not begin or end with white space",
+            r"begins or ends with white space",
             r"must be in the years",
             r"is missing or blank",
             # Released contracts say these bounds in words.

@@ -11,7 +11,10 @@ from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 DEFAULT_PORT = 8080
-_ORIGIN: Final = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_ORIGIN: Final = re.compile(
+    r"\*|null|(?!http://[^/]*:80$|https://[^/]*:443$)"
+    r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?"
+)
 """An origin as browsers send it in the header `Origin`; `*` permits all."""
 
 

@@ -15,7 +15,7 @@ _STABLE: Final = frozenset({"key_facts", "user_data", "working_memory", "history
 _MESSAGES: Final = frozenset({"recent_messages", "relevant_messages"})
 _MESSAGE_START: Final = re.compile(r"\n(?! )")
 _TEXT_START: Final = re.compile(r"(^|: |\] )\s*$")
-"""What stands before the text of a message: a name and a time, which may be absent, and white space."""
+"""End of the part before the text of a message: nothing, or a name or a time, and white space."""
 
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _CUT: Final = "…"

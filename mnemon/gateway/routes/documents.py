@@ -7,10 +7,12 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from mnemon.gateway.callers import CallerOfRequest
+from mnemon.gateway.problems import Problem
 from mnemon.gateway.routes.parameters import Memory, User
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import DocumentReplyV1, DocumentV1
 
+_PREFIX: Final = "/v1/users/"
 _SEPARATOR: Final = "/documents/"
 _BODY = {"requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -19,7 +21,7 @@ def create_document_routes() -> APIRouter:
     """Return the route `PUT /v1/users/{user}/documents/{document_id}`."""
     router = APIRouter(tags=["documents"])
     router.add_api_route(
-        f"/v1/users/{{user:path}}{_SEPARATOR}{{document_id:path}}",
+        f"{_PREFIX}{{user:path}}{_SEPARATOR}{{document_id:path}}",
         _upload_document,
         methods=["PUT"],
         operation_id="upload_document",
@@ -52,12 +54,19 @@ async def _parse_address(
     """Return the ids in the path as it was sent, where slashes within an id are percent-encoded.
 
     The framework decodes the path first, and would separate `u1` and `a/documents/b` at the wrong place.
+
+    Raises:
+        Problem: the path has no id of a document.
     """
-    written = request.scope["raw_path"].decode().removeprefix("/v1/users/")
-    before, separator, after = written.rpartition(_SEPARATOR)
-    return (
-        DocumentAddress(unquote(before), unquote(after)) if separator else DocumentAddress(user, document_id)
-    )
+    written = request.scope["raw_path"].decode()
+    before, separator, after = written.removeprefix(_PREFIX).rpartition(_SEPARATOR)
+    if not (written.startswith(_PREFIX) and separator):
+        raise Problem(
+            HTTPStatus.NOT_FOUND,
+            "not_found",
+            "the address has no id of a document: percent-encode the slashes of ids, and no others",
+        )
+    return DocumentAddress(unquote(before), unquote(after))
 
 
 async def _upload_document(

@@ -159,8 +159,11 @@ async def _publish_events(
         try:
             encode_event(caller.tenant, event, "-")
         except InvalidBody as error:
-            field = f"events.{index}" if error.field == "body" else f"events.{index}.{error.field}"
-            raise InvalidBody(field, error.problem) from error
+            (kind,) = type(body.events[index]).model_fields.keys() & {"message", "started", "cleared"}
+            path = f"events.{index}.{kind}"
+            raise InvalidBody(
+                path if error.field == "body" else f"{path}.{error.field}", error.problem
+            ) from error
     return _build_receipt(await memory.get_publisher(caller.tenant).publish_many(events))
 
 

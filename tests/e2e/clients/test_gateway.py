@@ -150,6 +150,9 @@ async def test_repeated_change_with_a_key_undoes_no_later_change(shared: Up) -> 
         assert (await post("update", first, "k1"))["fact"]["text"] == "Lives in Bath"
         assert (await post("get", {"id": saved["id"]}))["fact"]["text"] == "Lives in Bath"
         assert (await post("update", first, "k2"))["fact"]["text"] == "Lives in York"
+        other = await post("save", {"text": "Plays the cello"})
+        changed = await post("update", {"id": other["id"], "text": "Plays the viola"}, "k2")
+        assert changed["fact"]["text"] == "Plays the viola", "a key belongs to one fact"
 
         assert (await post("profile", {"fields": {"city": "York"}}, "k1"))["profile"] == {"city": "York"}
         await post("profile", {"fields": {"city": "Bath"}})
@@ -555,7 +558,7 @@ async def test_fields_of_all_bodies_are_checked(shared: Up) -> None:
 
 @pytest.mark.parametrize(
     ("message", "field"),
-    [(said("x" * 1_048_576), "events.1"), (said("x", id=" m1"), "events.1.id")],
+    [(said("x" * 1_048_576), "events.1.message"), (said("x", id=" m1"), "events.1.message.id")],
     ids=["too large", "unfit id"],
 )
 async def test_event_that_cannot_be_sent_is_named(shared: Up, message: dict[str, str], field: str) -> None:

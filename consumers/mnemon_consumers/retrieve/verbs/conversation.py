@@ -80,7 +80,7 @@ class ConversationVerbs:
                     f"the log has no event at position {request.event_seq}: it ends at {end}. Give the"
                     " position that the publish returned",
                 )
-            if request.event_seq and not await self._log.is_owned(address, request.event_seq):
+            if request.event_seq and not await self._log.may_be_owned(address, request.event_seq):
                 raise InvalidBody(
                     "event_seq",
                     f"the event at position {request.event_seq} is not of this user: its subject names"

@@ -25,15 +25,16 @@ def get_current_time() -> datetime:
     return datetime.now(UTC)
 
 
-def identify_event(address: Address) -> str:
+def identify_event(address: Address, *item: str) -> str:
     """Return the id of the event of a request: new, or derived from the id of the request if it has one.
 
-    A request that is repeated with its id has the same event id, so its change is stored once.
+    A request that is repeated with its id has the same event id, so its change is stored once. `item` is the
+    id of the item that the request changes, if the request names one.
     """
     request_id = get_request_id()
     if request_id is None:
         return str(uuid4())
-    return derive_id(address.tenant, address.user, address.name, request_id)
+    return derive_id(address.tenant, address.user, address.name, request_id, *item)
 
 
 async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:

@@ -98,8 +98,8 @@ class UserLog:
         """Return dead letters of the user's events that `persist` rejected, in log order, without bodies."""
         return await read_rejected_events(self._broker.connection, address.tenant, address.user)
 
-    async def is_owned(self, address: Address, seq: int) -> bool:
-        """Return whether the event at position `seq` is the user's, by its subject, or is removed."""
+    async def may_be_owned(self, address: Address, seq: int) -> bool:
+        """Return whether an event may be the user's: its subject names the user, or the log lacks it."""
         message = await find_message(self._broker.connection, LOG, seq)
         prefixes = tuple(each.removesuffix(">") for each in build_user_filters(address.tenant, address.user))
         return message is None or (message.headers or {})["Nats-Subject"].startswith(prefixes)

@@ -16,7 +16,7 @@ def test_text_that_no_browser_sends_as_an_origin_is_refused(origin: str) -> None
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://chat.example.com", "http://127.0.0.1:5173", "http://[::1]:80", "*", "null"]
+    "origin", ["https://chat.example.com", "http://127.0.0.1:5173", "http://[::1]:8080", "*", "null"]
 )
 def test_origin_of_a_browser_is_accepted(monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
     monkeypatch.delenv("MNEMON_NATS_URL", raising=False)

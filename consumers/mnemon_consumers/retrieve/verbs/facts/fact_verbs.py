@@ -123,7 +123,7 @@ class FactVerbs:
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             history, position = _require_fact(seen.value, fact_id), seen.seq
-            event_id = identify_event(address)
+            event_id = identify_event(address, fact_id)
             # A request repeated with its id must not undo changes that were made after it.
             if event_id not in history.event_ids:
                 position = await self._rewrite_fact(address, history.fact, changes, seen.seq, event_id)
@@ -140,7 +140,11 @@ class FactVerbs:
                 if queried.named is not None:
                     stack.enter_context(report_unconfirmed_query("change", queried.named))
                     position = await self._rewrite_fact(
-                        address, queried.named, changes, queried.seq, identify_event(address)
+                        address,
+                        queried.named,
+                        changes,
+                        queried.seq,
+                        identify_event(address, queried.named.id),
                     )
             if queried.named is not None:
                 return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
