@@ -114,14 +114,14 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
     deployment = Deployment.from_json(await parent.readline())
     try:
         async with run_consumers(names, deployment):
-            _report(_READY)
+            _write_to_parent(_READY)
             await parent.read()
     except MetricsPortTaken as error:
-        _report(_PORT_TAKEN + str(error).encode())
+        _write_to_parent(_PORT_TAKEN + str(error).encode())
 
 
-def _report(line: bytes) -> None:
-    """Tell the parent process that the consumers are ready, or why they are not."""
+def _write_to_parent(line: bytes) -> None:
+    """Write a line to the parent process: the consumers are ready, or their port is taken."""
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 

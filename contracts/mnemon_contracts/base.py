@@ -153,7 +153,7 @@ def describe_first_problem(error: ValidationError, item: str = "item") -> str:
         item: noun for an item of a list; it stands before the number of the item, from 1.
     """
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    path = [f"{item} {part + 1}" if isinstance(part, int) else part for part in first["loc"]]
+    path = [f"{item} {part + 1}" if isinstance(part, int) else part for part in _find_path(first, {})]
     return ": ".join([*path, describe_problem(first)])
 
 

@@ -52,7 +52,7 @@ class Deployment(BaseSettings):
         default=6334, ge=1, le=65_535, description="Port of the Qdrant server for gRPC."
     )
     qdrant_api_key: SecretStr | None = Field(
-        default=None, description="API key of the Qdrant server. Default: none, no key is sent."
+        default=None, description="API key of the Qdrant server. Default: none; no key is sent."
     )
     qdrant_ca: Path | None = Field(
         default=None,

@@ -137,7 +137,12 @@ def read_message_id(headers: Mapping[str, str]) -> str | None:
 
 
 def build_restored_time(sequence: int, nanoseconds: int) -> str:
-    """Return the value of the header `STORED_AT`."""
+    """Return the value of the header `STORED_AT`.
+
+    Args:
+        sequence: the log position of the event.
+        nanoseconds: the time when the log stored it, in nanoseconds since 1970.
+    """
     return f"{sequence}:{nanoseconds}"
 
 

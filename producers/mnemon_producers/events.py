@@ -53,7 +53,10 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> EncodedEv
     """
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
-        raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
+        raise InvalidBody(
+            "id",
+            f"{event.id!r} begins or ends with white space, or contains a control character; remove it",
+        )
     subject = _build_subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
     return EncodedEvent(subject, event.id or event_id, message_id, event.encode_body())

@@ -59,6 +59,7 @@ class Questioner:
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
             request_id: id of the request; a repeated request with the same id changes nothing a second time.
+                An `update` with a query may change another fact.
 
         Raises:
             InvalidId: `user` cannot be an id.

@@ -26,6 +26,9 @@ from mnemon_infra.vectors.edge.shard import IDLE_AFTER, OPTIMISE_AFTER
 
 TARGETS = {"search_10000_to_400": 1.5}
 
+OPTIMISATION_SECONDS = 600.0
+"""Maximum time of the embedded engine to optimise the vectors of a stage, in seconds."""
+
 
 class MemorySize(NamedTuple):
     """Size of a tenant's memory; `each` is the number of facts of each user."""
@@ -109,12 +112,17 @@ async def _load_facts(connection: Client, memories: MemorySize) -> float:
 
 
 async def _wait_until_optimised(consumers: psutil.Process) -> None:
-    """Wait until the embedded engine is idle: its optimisations run in child processes of the consumers."""
-    idle_since = time.monotonic()
-    while time.monotonic() - idle_since <= IDLE_AFTER + 1:
-        if consumers.children():
-            idle_since = time.monotonic()
-        await asyncio.sleep(0.1)
+    """Wait until the embedded engine is idle: its optimisations run in child processes of the consumers.
+
+    Raises:
+        TimeoutError: the engine was not idle within `OPTIMISATION_SECONDS`.
+    """
+    async with asyncio.timeout(OPTIMISATION_SECONDS):
+        idle_since = time.monotonic()
+        while time.monotonic() - idle_since <= IDLE_AFTER + 1:
+            if consumers.children():
+                idle_since = time.monotonic()
+            await asyncio.sleep(0.1)
 
 
 def _make_facts(memories: MemorySize) -> Iterator[LogEvent]:

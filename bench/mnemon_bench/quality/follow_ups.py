@@ -16,10 +16,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemon_bench.quality.in_process_search import InProcessSearch, average_recall
-from mnemon_bench.quality.recall import ADVERSARIAL, RUSSIAN, LabelledConversations, load_conversations
+from mnemon_bench.quality.recall import (
+    ADVERSARIAL,
+    RUSSIAN_CONVERSATIONS,
+    LabelledConversations,
+    load_conversations,
+)
 
 FOLLOW_UPS: Final = Path(__file__).with_name("datasets") / "follow_ups.json"
-FRIENDS: Final = RUSSIAN / "friends.json"
+FRIENDS: Final = RUSSIAN_CONVERSATIONS / "friends.json"
 """The conversation that the questions of `FOLLOW_UPS` are about."""
 
 

@@ -43,21 +43,21 @@ TARGETS: Final = {
     "at_least": {"recall@5": 0.70, "recall@10": 0.78},
     "at_most": {"search_p50_ms": 5.0},
 }
-RUSSIAN: Final = Path(__file__).with_name("datasets") / "russian_conversations"
+RUSSIAN_CONVERSATIONS: Final = Path(__file__).with_name("datasets") / "russian_conversations"
 """Folder of the Russian conversations with questions that mnemon ships.
 
 Rules and weights were chosen with `friends.json` in view; the other conversations were written afterwards,
 without sight of mnemon.
 """
 
-RUSSIAN_LANGUAGES: Final = {
+CONVERSATION_LANGUAGES: Final = {
     "russian": frozenset({1, 2, 4}),
     "russian_reworded": frozenset({6}),
     "english": frozenset({3}),
 }
-"""Categories of the questions in `RUSSIAN`; reworded questions avoid the words of the conversation."""
+"""Categories of the questions in `RUSSIAN_CONVERSATIONS`; reworded ones avoid the turns' words."""
 
-RUSSIAN_TARGETS: Final = {
+CONVERSATION_TARGETS: Final = {
     "at_least": {"recall@5_russian": 0.75, "recall@5_english": 0.40},
     "at_most": {"search_p50_ms": 5.0},
 }
@@ -175,7 +175,9 @@ async def run(
 
 def load_russian_conversations() -> LabelledConversations:
     """Load the Russian conversations that mnemon ships, with targets for each language of the questions."""
-    return load_conversations(RUSSIAN)._replace(languages=RUSSIAN_LANGUAGES, targets=RUSSIAN_TARGETS)
+    return load_conversations(RUSSIAN_CONVERSATIONS)._replace(
+        languages=CONVERSATION_LANGUAGES, targets=CONVERSATION_TARGETS
+    )
 
 
 def load_conversations(path: Path) -> LabelledConversations:

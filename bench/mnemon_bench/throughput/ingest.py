@@ -67,11 +67,11 @@ async def _measure_bare_loop(deployment: Deployment, messages: int) -> dict[str,
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     async with await connect_deployment(deployment, name="bench") as connection:
         await connection.jetstream().add_consumer("LOG", consumer)
-        isolated = await create_schema(deployment)
+        bench_deployment = await create_schema(deployment)
         arguments = (
-            str(isolated.nats_url),
-            format_libpq_url(isolated),
-            isolated.database_schema,
+            str(bench_deployment.nats_url),
+            format_libpq_url(bench_deployment),
+            bench_deployment.database_schema,
             durable,
             str(messages),
         )

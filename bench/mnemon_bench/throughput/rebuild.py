@@ -97,12 +97,17 @@ async def run(
 
 
 async def _measure_bare_loop(deployment: Deployment, events: int) -> dict[str, float]:
-    isolated = await create_schema(deployment)
-    arguments = str(isolated.nats_url), format_libpq_url(isolated), isolated.database_schema, str(events)
+    bench_deployment = await create_schema(deployment)
+    arguments = (
+        str(bench_deployment.nats_url),
+        format_libpq_url(bench_deployment),
+        bench_deployment.database_schema,
+        str(events),
+    )
     try:
         return await run_module("mnemon_bench.baselines.replay_loop", *arguments)
     finally:
-        await _drop_schema(deployment, isolated.database_schema)
+        await _drop_schema(deployment, bench_deployment.database_schema)
 
 
 async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:

@@ -120,10 +120,10 @@ async def drain_log(
 
 async def create_schema(deployment: Deployment) -> Deployment:
     """Create a database schema with empty tables, and return the deployment with this schema."""
-    isolated = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
-    assert isolated.database_url is not None
-    await asyncio.to_thread(migrate_schema, isolated.database_url, isolated.database_schema)
-    return isolated
+    bench_deployment = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
+    assert bench_deployment.database_url is not None
+    await asyncio.to_thread(migrate_schema, bench_deployment.database_url, bench_deployment.database_schema)
+    return bench_deployment
 
 
 @asynccontextmanager
@@ -132,11 +132,11 @@ async def open_empty_vectors(deployment: Deployment) -> AsyncIterator[Deployment
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         schema = f"{deployment.database_schema}_{uuid4().hex[:8]}"
         own = {"vectors_folder": Path(folder), "database_schema": schema}
-        isolated = deployment.model_copy(update=own)
+        bench_deployment = deployment.model_copy(update=own)
         try:
-            yield isolated
+            yield bench_deployment
         finally:
-            await reset_vectors(isolated)
+            await reset_vectors(bench_deployment)
 
 
 def format_libpq_url(deployment: Deployment) -> str:

@@ -29,13 +29,13 @@ async def prepare_messages(
     last = await fill_log(connection, messages)
 
     async def drain_messages(processes: int) -> tuple[float, dict[str, float]]:
-        isolated = await create_schema(deployment)
+        bench_deployment = await create_schema(deployment)
         await reset_consumer(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=PAUSE_END)
         async with AsyncExitStack() as ends:
             working = [
-                await ends.enter_async_context(spawn_consumers(["persist"], isolated))
+                await ends.enter_async_context(spawn_consumers(["persist"], bench_deployment))
                 for _ in range(processes)
             ]
             with count_busy_cores(working) as cores:

@@ -109,8 +109,8 @@ class Policy(Settings):
     )
     refuse_documents: bool = Field(
         default=True,
-        description="Refuse facts with numbers of passports, national ids or licences, if "
-        "`refuse_secrets` is on.",
+        description="Refuse facts with numbers of passports, national, tax or insurance ids, or driving "
+        "licences, if `refuse_secrets` is on.",
     )
 
     @field_validator("max_length")

@@ -293,9 +293,9 @@ class StatusV1(Contract):
     min_seq: MinSeq = None
     event_seq: Sequence | None = Field(
         default=None,
-        description="Return the outcome of the event at this log position, which a publish returned. mnemon "
-        "does not check whose event it is. The request waits for the event as for `min_seq`; a position "
-        "beyond the end of the log is an error, and 0 returns no outcome.",
+        description="Return the outcome of the user's event at this log position, which a publish returned. "
+        "The request waits for the event as for `min_seq`. A position beyond the end of the log, or with an "
+        "event whose subject does not name the user, is an error; 0 returns no outcome.",
     )
 
 

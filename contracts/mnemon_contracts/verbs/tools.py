@@ -478,7 +478,10 @@ class TasksReplyV1(Reply):
 class DocumentV1(Contract):
     """List, add or remove documents."""
 
-    action: Literal["list", "add", "remove"] = Field(default="list", description="Action to perform.")
+    action: Literal["list", "add", "remove"] = Field(
+        default="list",
+        description="`list` returns the documents, `add` adds or replaces one, `remove` removes one.",
+    )
     document_id: Identifier | None = Field(
         default=None,
         description="Id of the document. Default for `add`: a new UUID; `remove` requires the id.",

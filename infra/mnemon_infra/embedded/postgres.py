@@ -23,7 +23,7 @@ from mnemon_infra.process.data_folder import replace_file, sync_path
 DATABASE = "mnemon"
 USER = "postgres"
 
-_FAILURES = "error:", "ERROR:", "FATAL:", "PANIC:"
+_FAILURE_MARKS = "error:", "ERROR:", "FATAL:", "PANIC:"
 """Marks of the lines in which PostgreSQL's programs name the cause of a failure."""
 
 _SOCKET_PORT = 5432
@@ -163,7 +163,7 @@ class Postgres(ServerProcess):
             raise
         if process.returncode:
             lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
-            reason = next((line for line in lines if any(mark in line for mark in _FAILURES)), lines[-1])
+            reason = next((line for line in lines if any(mark in line for mark in _FAILURE_MARKS)), lines[-1])
             raise ServerFailed(
                 f"{program} failed: {reason}. Check the free space and the permissions of the folder "
                 f"{self._home.parent}"

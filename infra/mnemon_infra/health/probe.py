@@ -125,7 +125,7 @@ class ProcessProbe:
                         Fault(
                             "server",
                             f"{name} is not connected to NATS",
-                            "check the NATS server; the process reconnects by itself",
+                            "check the NATS server; the process then reconnects",
                         )
                         for name in list_lost_connections()
                     ),
@@ -279,8 +279,10 @@ class ProcessProbe:
                 counts = {str(each): await self._vectors.count(each) for each in Points}
         except (VectorsUnavailable, TimeoutError) as error:
             metrics.POINTS.replace({})
-            problem = str(error) or f"no answer within {ANSWER_WAIT:g} s. Check the vector store"
-            return [Fault("server", f"the vectors cannot be searched: {problem}")]
+            if isinstance(error, TimeoutError):
+                problem = f"the vector store did not answer within {ANSWER_WAIT:g} s"
+                return [Fault("server", problem, "check the vector store")]
+            return [Fault("server", f"the vectors cannot be searched: {error}")]
         metrics.POINTS.replace(counts)
         self._counted_at = time.monotonic()
         return []

@@ -119,7 +119,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     ):
         if not is_mine:
             raise RebuildBlocked(
-                "another rebuild is running on the same schema",
+                f"another rebuild of the schema {place.live} is running",
                 "Wait until that rebuild ends, or stop its process",
             )
         yield place

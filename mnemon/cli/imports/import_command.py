@@ -18,7 +18,7 @@ from mnemon.cli.imports.progress import (
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, name_server_check, open_connections, require_deployment
+from mnemon.cli.options.target import DataOption, describe_server_check, open_connections, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -203,7 +203,7 @@ async def locomo(
     except (InvalidId, InvalidBody) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), name_server_check(data))
+        refuse(ExitCode.UNAVAILABLE, str(error), describe_server_check(data))
     except PublishFailed as error:
         again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
@@ -368,7 +368,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
         refuse(
             ExitCode.UNAVAILABLE,
             f"no file is changed: {error}",
-            "Then run the import again; `mnemon status` shows how far the consumers are",
+            "Run the import again when they have caught up; `mnemon status` shows their lag",
         )
     except OSError as error:
         refuse_file(error.filename or "a file", "written", error, "Make the file writable")

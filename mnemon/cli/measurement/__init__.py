@@ -1,1 +1,1 @@
-"""Benchmarks and calibration."""
+"""Commands `mnemon bench` and `mnemon calibrate`."""

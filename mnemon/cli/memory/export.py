@@ -147,9 +147,9 @@ async def _write_export(
                 written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
-                f"To see how far it is: {complete_command('mnemon status', data)}"
+                f"See how far `persist` is: {complete_command('mnemon status', data)}"
                 if servers.is_running
-                else f"To run `persist`, start the stack: {complete_command('mnemon up', data)}"
+                else f"Start the stack, which runs `persist`: {complete_command('mnemon up', data)}"
             )
             refuse(ExitCode.UNAVAILABLE, str(error), next_step)
         columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"

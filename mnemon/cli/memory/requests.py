@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 import typer
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption, complete_command, name_server_check, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, describe_server_check, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
@@ -153,7 +153,7 @@ async def connect_memory(
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), name_server_check(data))
+        refuse(ExitCode.UNAVAILABLE, str(error), describe_server_check(data))
 
 
 async def _send_request(

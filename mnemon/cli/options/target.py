@@ -136,7 +136,7 @@ def complete_command(command: str, data: Path | None) -> str:
     return command if data is None else f"{command} --data {quote(str(data))}"
 
 
-def name_server_check(data: Path | None) -> str:
+def describe_server_check(data: Path | None) -> str:
     """Return the next step if no server answers or accepts the login."""
     status = complete_command("mnemon status", data)
     if data is None:

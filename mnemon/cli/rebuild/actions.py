@@ -292,7 +292,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
         if not up_to and (first := await find_first_event_from(place.connection.jetstream(), 1)):
             refuse(
                 ExitCode.USAGE_ERROR,
-                f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before that",
+                f"the log has no event before {first[1]:%Y-%m-%dT%H:%M:%SZ}",
                 "Give a later position or time",
             )
         if not end:

@@ -9,6 +9,8 @@ from mnemon.operations.backup.manifest import BackupUnusable
 AGE: Final = "age"
 
 _HEADER_BYTES: Final = 64
+"""Number of first bytes of a file in which the stanza of a passphrase begins."""
+
 _PASSPHRASE_STANZA: Final = b"\n-> scrypt "
 """Part of the header of a file that is encrypted with a passphrase; the first line is the version of age."""
 
@@ -21,8 +23,9 @@ class BackupCipher(Protocol):
     """Encrypts and decrypts the files of a backup.
 
     `name` is written to the manifest (None for plain files), and `suffix` is the end of the names of files.
-    `require_same_key` checks that a further run may add files beside an encrypted file of the backup at a
-    location; it raises `KeyUnusable` if no single option of a restore could decrypt both.
+    `require_same_key` checks that one passphrase or identity can decrypt a given file of a backup and the
+    files that this cipher writes next; it raises `KeyUnusable` if not. `location` names the backup in the
+    error.
     """
 
     name: str | None

@@ -569,14 +569,14 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
     """
     async with hold_move_leases(source, target):
         left, arrived = await source.load_residence(), await target.load_residence()
-        if (
-            left is None
-            or arrived is None
-            or left.move_id != arrived.move_id
-            or (left.state, arrived.state) != ("moved", "here")
-        ):
+        if left is None or arrived is None or left.move_id != arrived.move_id:
             raise MoveRefused(
                 f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
+            )
+        if (left.state, arrived.state) != ("moved", "here"):
+            raise MoveRefused(
+                f"the move of the tenant {source.tenant} between these deployments has not ended, or was "
+                "reverted: run `mnemon tenant status`, which names the next step"
             )
         for site, residence in ((target, arrived), (source, left)):
             if not is_dry_run and not residence.is_confirmed:

@@ -315,7 +315,7 @@ export interface DocumentInfo {
  */
 export interface DocumentV1 {
   /**
-   * Action to perform.
+   * `list` returns the documents, `add` adds or replaces one, `remove` removes one.
    */
   action?: "list" | "add" | "remove";
   /**
@@ -1338,7 +1338,7 @@ export interface StatusV1 {
    */
   min_seq?: number | null;
   /**
-   * Return the outcome of the event at this log position, which a publish returned. mnemon does not check whose event it is. The request waits for the event as for `min_seq`; a position beyond the end of the log is an error, and 0 returns no outcome.
+   * Return the outcome of the user's event at this log position, which a publish returned. The request waits for the event as for `min_seq`. A position beyond the end of the log, or with an event whose subject does not name the user, is an error; 0 returns no outcome.
    */
   event_seq?: number | null;
 }

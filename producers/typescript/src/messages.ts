@@ -1,7 +1,7 @@
 /** A context as a prompt of a provider. Parts that change seldom stay in front, for the provider's prefix cache. */
 
 import type { RenderedMessage } from "./contracts.js";
-import { showsWhole } from "./placement.js";
+import { consistsOf } from "./placement.js";
 
 /** The messages of a context: a reply of `context` in the format `messages`. */
 export interface ContextMessages {
@@ -80,7 +80,7 @@ function isDialogueMessage<Message extends { role: string }>(message: Message): 
 /** Returns the question as a turn, unless the last turn is the question, which a context shows with its time. */
 function findMissing(turns: { role: string; content: string }[], question: string | undefined): DialogueMessage[] {
   const last = turns.at(-1);
-  if (!question || (last?.role === "user" && showsWhole(last.content, question.trim()))) return [];
+  if (!question || (last?.role === "user" && consistsOf(last.content, question.trim()))) return [];
   return [{ role: "user", content: question }];
 }
 

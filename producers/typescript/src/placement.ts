@@ -77,11 +77,11 @@ function dropSent(content: string, sent: string[]): string {
 
 function isSame(shown: string, sent: string): boolean {
   if (shown.endsWith("…") && sent.includes(shown.slice(-COMPARED_LENGTH - 1, -1))) return true;
-  return showsWhole(shown, sent);
+  return consistsOf(shown, sent);
 }
 
-/** Returns whether a message as a context shows it has the text, with white space, a name and a time at most beside. */
-export function showsWhole(shown: string, text: string): boolean {
+/** Returns whether a shown message consists of the text, and at most of a name, a time and white space around it. */
+export function consistsOf(shown: string, text: string): boolean {
   const content = shown.trimEnd();
   return content.endsWith(text) && /(^|: |\] )\s*$/.test(content.slice(0, content.length - text.length));
 }

@@ -42,7 +42,7 @@ export function checkRequest(verb: keyof Requests, request: object): CheckedBody
 export function checkEvent(event: keyof ChatEvents, body: ChatEvents[keyof ChatEvents]): CheckedBody {
   const checked = check(EVENT_SCHEMAS[event], body);
   if (body.id && UNFIT_FOR_HEADER.test(body.id)) {
-    throw new InvalidBody("id", "must not begin or end with white space, or contain control characters");
+    throw new InvalidBody("id", `${JSON.stringify(body.id)} begins or ends with white space, or contains a control character; remove it`);
   }
   // These ids are not in the subject, and a schema cannot count bytes.
   for (const field of ["id", "task_id"] as const) {

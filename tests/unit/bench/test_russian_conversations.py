@@ -14,15 +14,15 @@ from mnemon.cli.measurement import bench as command
 from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_bench.quality.recall import (
     ADVERSARIAL,
-    RUSSIAN,
-    RUSSIAN_LANGUAGES,
+    CONVERSATION_LANGUAGES,
+    RUSSIAN_CONVERSATIONS,
     LabelledConversations,
     load_conversations,
     load_russian_conversations,
 )
 from mnemon_contracts.events.chat import MessageV1
 
-FILES = sorted(RUSSIAN.glob("*.json"))
+FILES = sorted(RUSSIAN_CONVERSATIONS.glob("*.json"))
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
 of_each_conversation = pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
@@ -71,11 +71,12 @@ def test_every_question_has_evidence_that_exists(file: Path) -> None:
 def test_questions_are_of_all_kinds(
     name: str, russian: int, reworded: int, english: int, adversarial: int
 ) -> None:
-    questions = load_conversations(RUSSIAN / f"{name}.json").questions
+    questions = load_conversations(RUSSIAN_CONVERSATIONS / f"{name}.json").questions
     categories = Counter(question.category for question in questions)
 
     counts = {
-        language: sum(categories[each] for each in spoken) for language, spoken in RUSSIAN_LANGUAGES.items()
+        language: sum(categories[each] for each in spoken)
+        for language, spoken in CONVERSATION_LANGUAGES.items()
     }
     assert counts == {"russian": russian, "russian_reworded": reworded, "english": english}
     assert categories[ADVERSARIAL] == adversarial
@@ -83,7 +84,7 @@ def test_questions_are_of_all_kinds(
 
 
 def test_categories_tell_the_language_of_a_question() -> None:
-    english = RUSSIAN_LANGUAGES["english"]
+    english = CONVERSATION_LANGUAGES["english"]
 
     for question in load_russian_conversations().questions:
         assert bool(CYRILLIC.search(question.text)) is (question.category not in english), question.text

@@ -141,7 +141,7 @@ def redecide_proposals(
 
 
 class _DecisionReplay:
-    """Replays a log, and keeps the actual facts and the facts under the other settings at each event."""
+    """Replay of a log, with the facts as the log decided them and as the given settings would decide them."""
 
     def __init__(self, standing: LogState, settings: SettingsV1, meanings: FactVectors) -> None:
         self.redecided = RedecidedFacts()

@@ -1,4 +1,4 @@
-"""Refusal of proposed facts by the rules of the policy."""
+"""Rejection of proposed facts by the rules of the policy."""
 
 import unicodedata
 from functools import lru_cache

@@ -133,7 +133,9 @@ class BatchLifecycle:
                     "batch check crashed, retrying",
                     batch=batch_id,
                     error=type(error).__name__,
-                    place=f"{place.name}, line {place.lineno}",
+                    file=place.filename,
+                    line=place.lineno,
+                    function=place.name,
                 )
 
     async def _advance_batch(self, connection: Client, batch: StoredBatch) -> None:

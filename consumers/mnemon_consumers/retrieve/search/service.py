@@ -275,11 +275,10 @@ class Search:
             scopes: scopes to search, or levels of memory.
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes messages that probably do not answer the query,
-                and other items with less than `DOUBTFUL_SHARE` of the best score of their scope; hits that a
-                reranker has scored are kept. Candidates
-                with neither a word of the query nor a similarity above the noise of the embedding model are
-                always excluded. Neighbours of other messages, and facts linked by a name, may be hits without
-                either.
+                and other items with less than `DOUBTFUL_SHARE` of the best score of their scope, unless a
+                reranker has scored them. Candidates with neither a word of the query nor a similarity above
+                the noise of the embedding model are always excluded. Neighbours of other messages, and facts
+                linked by a name, may be hits without either.
             settings: settings of the tenant.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.

@@ -52,7 +52,7 @@ class TextProperties:
 
     @cached_property
     def speaks_of_others(self) -> bool:
-        """Return whether the text is about the person addressed, and not about the speaker."""
+        """Return whether the text has a word of the second person and none of the first."""
         words = split_words(self._text)
         return not SECOND_PERSON.isdisjoint(words) and FIRST_PERSON.isdisjoint(words)
 

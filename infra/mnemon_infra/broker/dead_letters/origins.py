@@ -25,7 +25,7 @@ class LetterSummary:
     log_reasons: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def add_letter(self, headers: Mapping[str, str]) -> None:
-        """Count a dead letter, given by its headers."""
+        """Count a dead letter, given by its headers, and record the log position of its event."""
         consumer, reason = (intern(headers.get(name, "?")) for name in ("Mnemon-Consumer", "Mnemon-Reason"))
         self.counts[consumer, reason] += 1
         if headers.get("Mnemon-Stream") == LOG and headers.get("Mnemon-Sequence", "").isdecimal():

@@ -107,7 +107,8 @@ async def load_pair_records(
 ) -> dict[Owner, PairRecord]:
     """Load the undecided pairs of users; a user with neither undecided pairs nor merges has no record.
 
-    Pairs that only the batch `batch_id`, which is to be submitted, has recorded do not count as asked.
+    `batch_id` is the batch that is about to be submitted: its pairs do not count as asked, unless another
+    open batch asks about them, too. With None, the pairs of all open batches count.
     """
     each = list(dict.fromkeys(owners))
     opened = await _OPENED.fetch_each(connection, [bind_owner(*one) for one in each])

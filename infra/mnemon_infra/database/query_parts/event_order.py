@@ -3,8 +3,8 @@
 A user's *timeline* is every start of a conversation, in log order. The timeline cuts the log into *spans*: a
 message on `-` belongs to the conversation in whose span the message lies. The position of a `cleared` event
 is a *watermark* of its conversation. The position of a `started` event that discards earlier messages is a
-watermark of all conversations. Messages and summaries below a watermark are removed, even if they arrive
-later.
+watermark of all conversations. Messages below a watermark are removed, and so are summaries of ranges that
+begin below it, even if their rows are written after the row of the watermark.
 
 All query parts take the bind parameters that `bind_owner` returns.
 """

@@ -84,7 +84,8 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
     known = {str(model["model"]) for model in package.TextEmbedding.list_supported_models()}
     if name not in known:
         raise EmbeddingNotConfigured(
-            f"fastembed has no model {name}: set embedding.model to one of {', '.join(sorted(known))}"
+            f"fastembed has no model {name}: name one of these in the option or in the setting "
+            f"embedding.model: {', '.join(sorted(known))}"
         )
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))

@@ -199,7 +199,7 @@ class WordLlama:
         return matches
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
-        """Return the vector of the tokens of one word, of length 1."""
+        """Return the sum of the vectors of a word's tokens, also of a Russian one, normalised to length 1."""
         (vector,) = self._sum_tokens([word], None)
         return np.asarray(vector, dtype=np.float32)
 

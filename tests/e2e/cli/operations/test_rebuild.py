@@ -87,7 +87,7 @@ async def test_time_before_the_log_is_refused_with_the_time_of_its_first_event(
     begun = await find_first_event_from(stock.connection.jetstream(), first)
     assert begun
     assert await refuse_until("2001-01-01T13:00:00+03:00") == (
-        f"mnemon: the log begins at {begun[1]:%Y-%m-%dT%H:%M:%SZ}, and nothing lies before that\n"
+        f"mnemon: the log has no event before {begun[1]:%Y-%m-%dT%H:%M:%SZ}\n"
         "  Give a later position or time\n"
     )
     assert await refuse_until("3") == "mnemon: the log has no position 3\n  The log goes from 1 to 2\n"

@@ -52,7 +52,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )
-        assert "revision 99 of these settings is not stored" in words(
+        assert "Revision 99 is not stored" in words(
             await browser.send("/settings/rollback", 409, revision="99")
         )
         assert 'value="60"' in await browser.see("/settings", tenant="acme")
@@ -159,7 +159,7 @@ async def test_generations_are_shown_while_they_are_made(stock: Stock, deploymen
             assert "Drop…" not in busy
             await browser.see("/rebuilds")
             refused = words(await browser.send("/rebuilds/drop", 409, name=schema))
-            assert "another rebuild is running" in refused
+            assert "another rebuild of the schema" in refused
         left = words(await browser.see("/rebuilds"))
         assert "An interrupted rebuild left it" in left
         assert "mnemon rebuild --verify" in left

@@ -17,7 +17,7 @@ _TWO_SCRIPTS: Final = re.compile(
 _PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
 """Pattern of texts that have no combining marks, no invisible characters and no compatibility forms."""
 
-_BESIDE_UNSPACED: Final = re.compile(
+_UNSPACED_BORDER: Final = re.compile(
     "(?<={0})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={0})".format(UNSPACED.pattern.removesuffix("+"))
 )
 """Borders between Latin letters or digits and a script without spaces, as of Chinese, which hide a number."""
@@ -69,7 +69,7 @@ def list_readings(text: str) -> tuple[str, ...]:
     only if a word mixes scripts, if single letters stand in a row, or if "password" has another spelling,
     such as "p@ssword".
     """
-    plain = text if text.isascii() else _remove_marks(text)
+    plain = text if text.isascii() else _normalise_characters(text)
     found = dict.fromkeys([plain])
     for variant in (plain, *_unify_script(plain)):
         found[variant] = None
@@ -83,11 +83,11 @@ def list_readings(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _remove_marks(text: str) -> str:
+def _normalise_characters(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
-    composed = _BESIDE_UNSPACED.sub(" ", composed)
+    composed = _UNSPACED_BORDER.sub(" ", composed)
     return "".join(
         _simplify_character(character, category)
         for character in composed

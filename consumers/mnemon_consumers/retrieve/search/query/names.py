@@ -145,9 +145,12 @@ class NameIndex:
     """Names by the texts and by the phonetic keys of their words.
 
     Attributes:
+        texts: for each word of a name, as written, the names that have it.
+        sounds: for each phonetic key of a word, the names that have the word.
         keys: all texts and phonetic keys.
         unspaced: the texts in scripts without spaces between words.
-        long_sounds: by first letter, the phonetic keys that are long enough to differ in a letter or two.
+        long_sounds: by first letter, the phonetic keys of at least `_SHORTEST_SIMILAR` letters, which a query
+            may misspell.
     """
 
     texts: Mapping[str, AbstractSet[str]]

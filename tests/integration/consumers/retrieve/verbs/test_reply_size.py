@@ -49,7 +49,7 @@ async def test_message_that_no_reply_has_room_for_is_an_error_with_the_next_step
     reply = await stock.ask("history", min_seq=seq)
     assert reply["error"]["code"] == "refused"
     assert f"message at log position {seq}" in reply["error"]["message"]
-    assert "mnemon export jsonl" in reply["error"]["message"]
+    assert f"give `before` {seq}" in reply["error"]["message"]
 
 
 async def test_page_of_documents_has_as_many_as_a_reply_has_room_for(

@@ -437,7 +437,7 @@ async def test_undecided_save_reports_pending(
     async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("save", text="Anna is allergic to nuts")
         assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
-        assert "it decides later" in reply["error"]["message"]
+        assert "but decides later" in reply["error"]["message"]
         assert code(await stock.ask("forget", query="nuts")) == "unavailable"
 
 

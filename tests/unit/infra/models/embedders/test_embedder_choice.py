@@ -59,9 +59,7 @@ async def test_static_vectors_are_what_embeds_otherwise() -> None:
 
 
 async def test_an_unknown_static_model_is_refused() -> None:
-    with pytest.raises(
-        EmbeddingNotConfigured, match=r"no model word2vec: set embedding.model to l2_supercat_256"
-    ):
+    with pytest.raises(EmbeddingNotConfigured, match=r"no model word2vec: name no model, or l2_supercat_256"):
         async with open_embedder(Embedding(model="word2vec"), Deployment()):
             pass
 

@@ -1,4 +1,4 @@
-"""Detection of bank account numbers: IBAN, Russian accounts, and numbers named as account numbers."""
+"""Detection of bank account numbers: IBANs, Russian accounts, and numbers with a name such as "sort code"."""
 
 import re
 from typing import Final
