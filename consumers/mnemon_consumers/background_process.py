@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 
 import structlog
-from tenacity import AsyncRetrying, wait_exponential
+from tenacity import AsyncRetrying, RetryCallState, wait_exponential
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
@@ -71,11 +71,18 @@ async def _keep_running(
         while True:
             code = await process.wait()
             log.error("background process ended, restarting", exit_code=code)
-            async for attempt in AsyncRetrying(wait=wait_exponential(multiplier=0.1, max=5)):
+            async for attempt in AsyncRetrying(
+                wait=wait_exponential(multiplier=0.1, max=5), before_sleep=_log_failed_start
+            ):
                 with attempt:
                     process = await _start_process(names, deployment)
     finally:
         await end_child(process, END_TIMEOUT)
+
+
+def _log_failed_start(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning("background process start failed, retrying", error=str(error))
 
 
 async def _start_process(names: Sequence[str], deployment: Deployment) -> asyncio.subprocess.Process:

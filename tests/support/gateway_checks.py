@@ -32,6 +32,7 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"is not the `next` of a reply",
             r"is later than `as_of`",
             r"the log has no event at position",
+            r"is not of this user",
         )
     )
 )

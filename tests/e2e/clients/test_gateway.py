@@ -150,6 +150,10 @@ async def test_repeated_change_with_a_key_undoes_no_later_change(shared: Up) -> 
         assert (await post("update", first, "k1"))["fact"]["text"] == "Lives in Bath"
         assert (await post("get", {"id": saved["id"]}))["fact"]["text"] == "Lives in Bath"
         assert (await post("update", first, "k2"))["fact"]["text"] == "Lives in York"
+        unchanged = {"id": saved["id"], "text": "Lives in York"}
+        await post("update", unchanged, "k3")
+        await post("update", {"id": saved["id"], "text": "Lives in Hull"})
+        assert (await post("update", unchanged, "k3"))["fact"]["text"] == "Lives in Hull"
         other = await post("save", {"text": "Plays the cello"})
         changed = await post("update", {"id": other["id"], "text": "Plays the viola"}, "k2")
         assert changed["fact"]["text"] == "Plays the viola", "a key belongs to one fact"

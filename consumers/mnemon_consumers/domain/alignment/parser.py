@@ -37,6 +37,11 @@ FOREIGN_WORDS: Final = 2
 """Minimum number of words, none of them in the lexicon, that make a text in Latin script count as another
 language."""
 
+TELLING_WORDS: Final = 3
+"""Minimum number of words besides homographs that tell the language of a text alone. With fewer, such as
+"Juggles knives", the text counts as another language only beside a fact of another language.
+"""
+
 FOREIGN_CYRILLIC_WORDS: Final = 3
 """`FOREIGN_WORDS` for Cyrillic script: the lexicon lacks more words of Russian than of English."""
 
@@ -122,6 +127,7 @@ class _Parser:
             is_resumed="resumed" in self._marks,
             is_quit="quit" in self._marks,
             is_foreign=self._is_foreign(lookups),
+            is_too_short=self._is_too_short(),
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
@@ -146,6 +152,13 @@ class _Parser:
             return not words or 2 * known < len(words)
         least = FOREIGN_CYRILLIC_WORDS if any(map(is_cyrillic, words)) else FOREIGN_WORDS
         return len(words) >= least and not known
+
+    def _is_too_short(self) -> bool:
+        """Return whether the text has too few words to tell that it is in another language."""
+        words = {token.word for token in self._tokens}
+        if any(map(is_of_other_alphabet, words)) or words & list_words("foreign_negations"):
+            return False
+        return len(words - list_words("homographs")) < TELLING_WORDS
 
     def _select_entries(self, at: int, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""

@@ -22,7 +22,12 @@ _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASO
 """Keys of dates that come again and again, and take up a part of the time only."""
 
 
-_NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−](\d+)")
+_NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−–](\d+)")
+
+_MINUS: Final = frozenset(("minus", "минус"))
+
+_PLAIN_SIGNS: Final = frozenset("№°℃℉™®©")
+"""Signs of Unicode's category of pictographs that tell no facts apart."""
 
 _LONGEST_PHRASE: Final = 3
 """Number of words before a term among which a preposition of the list `limit_prepositions` limits it."""
@@ -62,14 +67,15 @@ def find_other_symbol(alignment: Alignment) -> str | None:
     symbols = _list_symbols(old), _list_symbols(new)
     if not (_is_subsequence(*symbols) or _is_subsequence(*reversed(symbols))):
         return "the facts have different emoji or currency signs"
-    if _NEGATIVE_NUMBER.findall(old) != _NEGATIVE_NUMBER.findall(new):
+    is_spelled_out = any(not _MINUS.isdisjoint(each.raw) for each in alignment.statements)
+    if not is_spelled_out and _NEGATIVE_NUMBER.findall(old) != _NEGATIVE_NUMBER.findall(new):
         return "only one of the facts has the negative number"
     return None
 
 
 def _list_symbols(text: str) -> list[str]:
     """Return the emoji, other pictographs and currency signs of a text, in order."""
-    return list(filter(is_symbol, text))
+    return [each for each in text if is_symbol(each) and each not in _PLAIN_SIGNS]
 
 
 def _is_subsequence(part: Sequence[str], whole: Sequence[str]) -> bool:

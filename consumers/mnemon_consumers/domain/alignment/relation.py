@@ -164,7 +164,9 @@ class _PairComparison:
         return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
 
     def _compare_terms(self) -> RelationVerdict:
-        is_foreign = self.old.is_foreign or self.new.is_foreign
+        facts = self.old, self.new
+        foreign = [each for each in facts if each.is_foreign]
+        is_foreign = len(foreign) == len(facts) or any(not each.is_too_short for each in foreign)
         if self.old.text == self.new.text or (is_foreign and self.old.raw == self.new.raw):
             return self._decide_same("they have the same words", is_covered=True)
         if is_foreign:

@@ -41,8 +41,9 @@ CACHED_WORDS: Final = 20_000
 
 _LETTERS: Final = r"[\u0400-\u0481\u048a-\u052f]++"
 
-WORD: Final = re.compile(rf"(?<![^\W\d_]){_LETTERS}(?:-{_LETTERS})*+(?![^\W\d_])")
-"""A word in Cyrillic script.
+WORD: Final = re.compile(rf"(?<![^\W\d_]){_LETTERS}(?:-{_LETTERS}){{0,20}}+(?![^\W\d_])")
+"""A word in Cyrillic script, of at most 21 parts with hyphens: without a limit, the time of a search grows
+with the square of the length of the word.
 
 A word of several scripts does not match: it is usually a Latin word with a letter that looks alike.
 """

@@ -36,7 +36,7 @@ from mnemon_contracts.verbs.tools import (
     UpdateV1,
     UpdateV2,
 )
-from mnemon_infra.broker.service import Refusal
+from mnemon_infra.broker.service import Refusal, get_request_id
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.locks import hold_lock
@@ -182,19 +182,22 @@ class FactVerbs:
     ) -> int:
         """Change a fact by an event with the id `event_id`; return the log position that reflects the change.
 
-        `seq` is the log position that `stored` reflects; it is returned if the fact already is as requested.
+        `seq` is the log position that `stored` reflects. It is returned if the fact already is as requested
+        and the request has no id; a request with an id writes its event, so that a repetition is recognised.
         """
         owner, former = address.owner, _build_fact(stored)
         fact = rewrite_fact(former, changes, get_current_time(), self._settings.get_settings(address.tenant))
-        if fact == former:
+        if fact == former and get_request_id() is None:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
         new = await self._build_points(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
-        # The point follows the event: `index` repairs the point of an event, but not one without an event.
-        await self._write_points(new)
         await self._projection.project_event(owner, position)
+        seen = await self._memory.load_fact_history(owner, stored.id, position)
+        # A repetition whose event the log has already changes nothing.
+        if seen.value is not None and seen.value.fact.event_id == event_id:
+            await self._write_points(new)
         return position
 
     async def _build_reply(
