@@ -1,5 +1,6 @@
 """Chat events before they are published: their user, their conversation and their encoding."""
 
+import json
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -55,7 +56,8 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> EncodedEv
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
         raise InvalidBody(
             "id",
-            f"{event.id!r} begins or ends with white space, or contains a control character; remove it",
+            f"{json.dumps(event.id, ensure_ascii=False)} begins or ends with white space, or contains a "
+            "control character; remove it",
         )
     subject = _build_subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id

@@ -775,7 +775,7 @@ async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_ke
     await old.say("here", f"{TENANT}.u1.-")
     with pytest.raises(MoveRefused, match="took part in another move"):
         await pair.move()
-    steps = "Then run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE"
+    steps = "Then run `mnemon export jsonl --tenant acme -o FILE` in the other, and `mnemon import jsonl FILE"
     with pytest.raises(MoveRefused, match=steps):
         await pair.abandon()
     await settled(pair.new)
@@ -926,7 +926,7 @@ async def test_killed_move_is_continued(pair: Pair, monkeypatch: pytest.MonkeyPa
             break
     else:
         pytest.fail("no run has ended")
-    assert writes > 5
+    assert writes >= 5, "some runs were killed"
     assert result.events
     assert await read_memory(pair.new, pair.new_database) == expected
     for writes in range(1, 40):
