@@ -46,6 +46,8 @@ async def install_packages(folder: Path, how: Literal["install", "ci"] = "instal
 
     The tests of the README need no network but the index of Python packages.
     """
-    done = await run_program("npm", how, "--no-audit", "--no-fund", "--loglevel=error", folder=folder)
+    # By default npm waits five minutes for an answer of the package index before it asks again.
+    options = "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=20000", "--fetch-retries=5"
+    done = await run_program("npm", how, *options, folder=folder)
     if done.code:
         pytest.skip(f"npm cannot install the packages of {folder.name} here: {done.err.strip()[-200:]}")
