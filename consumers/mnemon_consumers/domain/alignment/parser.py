@@ -105,6 +105,7 @@ class _Parser:
                 role = ""
             role = find_role(self._tokens, at) or role
             at += length
+        is_foreign = self._is_foreign(lookups)
         return ParsedFact(
             text=self._text,
             terms=tuple(self._terms),
@@ -126,8 +127,8 @@ class _Parser:
             is_copular=is_copular(self._tokens, self._head),
             is_resumed="resumed" in self._marks,
             is_quit="quit" in self._marks,
-            is_foreign=self._is_foreign(lookups),
-            is_too_short=self._is_too_short(),
+            is_foreign=is_foreign,
+            is_clearly_foreign=is_foreign and self._shows_language(),
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
@@ -153,12 +154,11 @@ class _Parser:
         least = FOREIGN_CYRILLIC_WORDS if any(map(is_cyrillic, words)) else FOREIGN_WORDS
         return len(words) >= least and not known
 
-    def _is_too_short(self) -> bool:
-        """Return whether the text has too few words to tell that it is in another language."""
+    def _shows_language(self) -> bool:
+        """Return whether the text has enough words to tell its language alone, or a word that tells it."""
         words = {token.word for token in self._tokens}
-        if any(map(is_of_other_alphabet, words)) or words & list_words("foreign_negations"):
-            return False
-        return len(words - list_words("homographs")) < TELLING_WORDS
+        is_told = any(map(is_of_other_alphabet, words)) or words & list_words("foreign_negations")
+        return bool(is_told) or len(words - list_words("homographs")) >= TELLING_WORDS
 
     def _select_entries(self, at: int, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that may become a term."""

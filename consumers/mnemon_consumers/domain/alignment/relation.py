@@ -165,8 +165,7 @@ class _PairComparison:
 
     def _compare_terms(self) -> RelationVerdict:
         facts = self.old, self.new
-        foreign = [each for each in facts if each.is_foreign]
-        is_foreign = len(foreign) == len(facts) or any(not each.is_too_short for each in foreign)
+        is_foreign = any(fact.is_clearly_foreign for fact in facts) or all(fact.is_foreign for fact in facts)
         if self.old.text == self.new.text or (is_foreign and self.old.raw == self.new.raw):
             return self._decide_same("they have the same words", is_covered=True)
         if is_foreign:

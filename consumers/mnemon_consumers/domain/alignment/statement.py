@@ -81,7 +81,7 @@ class ParsedFact:
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether it seems to be in a language other than English and Russian.
-        is_too_short: whether it has too few words to tell that it is in another language.
+        is_clearly_foreign: whether it also has enough words, or a word, to tell that alone.
         is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
         reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.
@@ -113,7 +113,7 @@ class ParsedFact:
     is_resumed: bool = False
     is_quit: bool = False
     is_foreign: bool = False
-    is_too_short: bool = False
+    is_clearly_foreign: bool = False
 
     @property
     def denies_or_ends(self) -> bool:

@@ -90,8 +90,7 @@ def _find_named_fact(
     # Of "Likes dark beer" and "Does not like dark beer", "dark beer" means either, "no beer" the second.
     if not query.denies and any(_may_mean(query, known[other], known[best]) for other in others):
         return None
-    parsed = parse_fact(known[best].text)
-    if parsed.is_foreign and not parsed.is_too_short and not _has_equal_words(known[best], query):
+    if parse_fact(known[best].text).is_clearly_foreign and not _has_equal_words(known[best], query):
         return None
     if is_only_answer(known[best], query):
         return best
