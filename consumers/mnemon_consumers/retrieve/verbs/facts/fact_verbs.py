@@ -122,12 +122,11 @@ class FactVerbs:
         # The lock serialises all rewrites of the user's facts, so that no rewrite undoes another.
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
-            history, position = _require_fact(seen.value, fact_id), seen.seq
-            event_id = identify_event(address, fact_id)
+            history, event_id = _require_fact(seen.value, fact_id), identify_event(address, fact_id)
             # A request repeated with its id must not undo changes that were made after it.
             if event_id not in history.event_ids:
-                position = await self._rewrite_fact(address, history.fact, changes, seen.seq, event_id)
-        return await self._build_reply(owner, fact_id, position, expected)
+                seen = await self._rewrite_fact(address, history.fact, changes, seen.seq, event_id)
+        return _build_reply(seen, fact_id, expected)
 
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
         owner = address.owner
@@ -139,7 +138,7 @@ class FactVerbs:
                 queried = await self._query.choose_fact(owner, query, await self._log.read_end())
                 if queried.named is not None:
                     stack.enter_context(report_unconfirmed_query("change", queried.named))
-                    position = await self._rewrite_fact(
+                    seen = await self._rewrite_fact(
                         address,
                         queried.named,
                         changes,
@@ -147,7 +146,7 @@ class FactVerbs:
                         identify_event(address, queried.named.id),
                     )
             if queried.named is not None:
-                return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
+                return _build_reply(seen, queried.named.id, UpdateReplyV2)
         return UpdateReplyV2(
             seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
         )
@@ -179,16 +178,17 @@ class FactVerbs:
 
     async def _rewrite_fact(
         self, address: Address, stored: FactRecord, changes: FactChanges, seq: int, event_id: str
-    ) -> int:
-        """Change a fact by an event with the id `event_id`; return the log position that reflects the change.
+    ) -> PositionedValue[FactHistory | None]:
+        """Change a fact by an event with the id `event_id`; return the changed fact.
 
-        `seq` is the log position that `stored` reflects. It is returned if the fact already is as requested
-        and the request has no id; a request with an id writes its event, so that a repetition is recognised.
+        `seq` is the log position that `stored` reflects. Nothing is written if the fact already is as
+        requested and the request has no id; a request with an id writes its event, so that a repetition is
+        recognised.
         """
         owner, former = address.owner, _build_fact(stored)
         fact = rewrite_fact(former, changes, get_current_time(), self._settings.get_settings(address.tenant))
         if fact == former and get_request_id() is None:
-            return seq
+            return await self._memory.load_fact_history(owner, stored.id, seq)
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
         new = await self._build_points(owner, stored.id, event_id, fact.text)
@@ -198,16 +198,7 @@ class FactVerbs:
         # A repetition whose event the log has already changes nothing.
         if seen.value is not None and seen.value.fact.event_id == event_id:
             await self._write_points(new)
-        return position
-
-    async def _build_reply(
-        self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
-    ) -> FactReplyV1:
-        seen = await self._memory.load_fact_history(owner, fact_id, min_seq)
-        history = _require_fact(seen.value, fact_id)
-        return expected.model_construct(
-            seen_seq=seen.seq, fact=build_fact_reply(history.fact), versions=tuple(history.versions)
-        )
+        return seen
 
     async def _check_change(
         self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int
@@ -281,6 +272,15 @@ def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not select_unexpired_facts([history.fact], get_current_time()):
         refuse_unknown_fact(fact_id)
     return history
+
+
+def _build_reply(
+    seen: PositionedValue[FactHistory | None], fact_id: str, expected: type[FactReplyV1]
+) -> FactReplyV1:
+    history = _require_fact(seen.value, fact_id)
+    return expected.model_construct(
+        seen_seq=seen.seq, fact=build_fact_reply(history.fact), versions=tuple(history.versions)
+    )
 
 
 def _build_restoring_request(fact: FactRecord) -> SaveV1:
