@@ -405,7 +405,7 @@ class Database:
                     if not connection.closed:
                         raise
                     await self._pool.check()
-                    raise _ConnectionLost(_get_first_line(error)) from error
+                    raise _ConnectionLost(get_first_line(error)) from error
         except (psycopg.Error, PoolTimeout) as error:
             means = translate_error(error)
             raise means from (None if isinstance(means, DatabaseRefused) else error)
@@ -439,7 +439,8 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
     )
 
 
-def _get_first_line(error: Exception) -> str:
+def get_first_line(error: BaseException) -> str:
+    """Return the first line of a driver's error; empty if the error has no text."""
     return str(error).strip().partition("\n")[0]
 
 
@@ -451,7 +452,7 @@ def translate_error(error: Exception) -> Exception:
         in `_NEXT_STEP`; else DatabaseUnavailable.
     """
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
-    said = _get_first_line(error)
+    said = get_first_line(error)
     if state.startswith(_VALUES):
         # Messages of such errors quote the values, and messages are logged.
         return DatabaseRefused(re.sub('".*"', "…", said))

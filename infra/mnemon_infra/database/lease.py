@@ -14,7 +14,7 @@ from typing import Final
 
 import psycopg
 
-from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable, get_first_line
 from mnemon_infra.database.locks import find_lock_holder, try_locks
 from mnemon_infra.process.cancellation import run_task
 
@@ -91,7 +91,7 @@ async def _keep_lease(connection: Connection, name: str) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not fault:
             raise
-        reason = str(fault[0]).strip().partition("\n")[0]
+        reason = get_first_line(fault[0])
         raise LeaseLost(
             f"this process has lost its lease on {name}, because its connection to the database ended"
             f" ({reason}): run the command again"
