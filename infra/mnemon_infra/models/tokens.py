@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
-from mnemon_infra.models.words.bm25 import UNSPACED
+from mnemon_infra.models.scripts import UNSPACED
 
 RECENT = 4096
 """Maximum number of texts whose counts are cached, because the texts of one context recur in the next."""

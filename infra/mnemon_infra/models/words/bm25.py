@@ -13,6 +13,7 @@ from itertools import pairwise
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, SparseVector, StopwordsSet, TokenizerType
 
 from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.models.scripts import HAN, UNSPACED
 
 K = 0.9
 """BM25's k: the weight of repetitions of a word.
@@ -75,13 +76,6 @@ GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]+")
 ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]{1,1000}")
 """Arabic words, and the parts of words of more than 1,000 letters: the time of the Arabic stemmer grows with
 the square of the length of a word."""
-
-HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-"""Runs of characters of scripts that do not separate all words and suffixes by spaces.
-
-These are Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer.
-"""
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 

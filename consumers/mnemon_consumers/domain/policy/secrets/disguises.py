@@ -5,7 +5,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-from mnemon_infra.models.words.bm25 import UNSPACED
+from mnemon_infra.models.scripts import UNSPACED_CHARACTER
 
 _WORD: Final = re.compile(r"\w+")
 _LATIN: Final = re.compile(r"[A-Za-z]")
@@ -18,7 +18,7 @@ _PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
 """Pattern of texts that have no combining marks, no invisible characters and no compatibility forms."""
 
 _UNSPACED_BORDER: Final = re.compile(
-    "(?<={0})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={0})".format(UNSPACED.pattern.removesuffix("+"))
+    f"(?<={UNSPACED_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={UNSPACED_CHARACTER})"
 )
 """Borders between Latin letters or digits and a script without spaces, as of Chinese, which hide a number."""
 

@@ -26,7 +26,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_lemmas,
     list_name_lemmas,
 )
-from mnemon_infra.models.words.bm25 import UNSPACED
+from mnemon_infra.models.scripts import UNSPACED
 
 LONGEST_QUERY: Final = 2_000
 """Maximum number of characters of a query to read, from its beginning."""
