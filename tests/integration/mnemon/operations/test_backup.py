@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,6 +81,24 @@ async def empty_server(data: Path, max_payload: int = MAX_PAYLOAD) -> AsyncItera
 
 def repository(folder: Path, cipher: BackupCipher | None = None) -> BackupRepository:
     return BackupRepository(LocalStore(folder), cipher or NoCipher())
+
+
+@contextmanager
+def killed_after(segments: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Interrupt the backup of the block when it has written a number of segments."""
+    writes, written = 0, LocalStore.write
+
+    async def write(self: LocalStore, name: str, body: bytes) -> None:
+        nonlocal writes
+        writes += name.startswith("segments/")
+        if writes > segments:
+            raise KeyboardInterrupt
+        await written(self, name, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "write", write)
+        with pytest.raises(KeyboardInterrupt):
+            yield
 
 
 async def back_up(connection: Client, folder: Path, size: SegmentSize = SMALL) -> BackupResult:
@@ -299,20 +317,8 @@ async def test_a_killed_run_leaves_a_whole_backup(
     await fill(stock, 12)
     await back_up(stock.connection, folder)
     await fill(stock, 40)
-    writes = 0
-
-    async def write(self: LocalStore, name: str, body: bytes) -> None:
-        nonlocal writes
-        writes += name.startswith("segments/")
-        if writes > 3:
-            raise KeyboardInterrupt
-        await written(self, name, body)
-
-    written = LocalStore.write
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "write", write)
-        with pytest.raises(KeyboardInterrupt):
-            await back_up(stock.connection, folder)
+    with killed_after(3, monkeypatch):
+        await back_up(stock.connection, folder)
     manifest = (await open_backup(repository(folder))).manifest
     assert (manifest.position, manifest.is_complete) == (40, False)
     result = await back_up(stock.connection, folder)
@@ -519,16 +525,8 @@ async def test_a_killed_run_leaves_a_whole_encrypted_backup(
     before = await records_of(stock.connection)
     await fill(stock, 1)
 
-    async def write(self: LocalStore, name: str, body: bytes) -> None:
-        if name.startswith("segments/"):
-            raise KeyboardInterrupt
-        await written(self, name, body)
-
-    written = LocalStore.write
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "write", write)
-        with pytest.raises(KeyboardInterrupt):
-            await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
+    with killed_after(0, monkeypatch):
+        await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
     await restore_log(other, await open_backup(encrypted), NO_ERASURES, 1, ignore_progress)
     assert await records_of(other) == before
 
