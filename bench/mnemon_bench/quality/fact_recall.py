@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 from mnemon_bench.quality.in_process_search import IndexedItems, rank_with_links
 from mnemon_consumers.retrieve.search.candidates import choose_breadth, select_relevant
+from mnemon_consumers.retrieve.search.facts.persons import find_query_person
 from mnemon_consumers.retrieve.search.fusion import QueryWords, fuse_rankings
-from mnemon_consumers.retrieve.search.persons import find_query_person
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.settings.groups import Retrieval
@@ -54,7 +54,7 @@ class AnsweredQuestion(NamedTuple):
     found: Sequence[str]
 
 
-class _FactSearch:
+class _InProcessFactSearch:
     """A search of the facts of one user."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def answer_questions(data: Path = QUESTIONS) -> Iterator[AnsweredQuestion]:
     users = json.loads(data.read_text(encoding="utf-8"))
     statistics = TermStatistics.from_texts([text for user in users for text in user["facts"]])
     for user in users:
-        search = _FactSearch(user["facts"])
+        search = _InProcessFactSearch(user["facts"])
         for question in user["questions"]:
             query = question["text"]
             yield AnsweredQuestion(

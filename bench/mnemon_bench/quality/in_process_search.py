@@ -15,8 +15,9 @@ from pydantic import JsonValue
 
 from mnemon_bench.quality.recall import LabelledConversations, compute_recall, parse_turn_id
 from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, select_relevant
-from mnemon_consumers.retrieve.search.fact_links import find_leading_facts, score_links
-from mnemon_consumers.retrieve.search.facts import RankedFact, rank_facts
+from mnemon_consumers.retrieve.search.facts.links import find_leading_facts, score_links
+from mnemon_consumers.retrieve.search.facts.persons import Person
+from mnemon_consumers.retrieve.search.facts.ranking import RankedFact, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords, fuse_rankings
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, extract_features
 from mnemon_consumers.retrieve.search.messages.rerank import (
@@ -24,10 +25,9 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
     list_best_messages,
     score_messages,
 )
-from mnemon_consumers.retrieve.search.persons import Person
+from mnemon_consumers.retrieve.search.query.embedding import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
-from mnemon_consumers.retrieve.search.service import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.groups import Retrieval

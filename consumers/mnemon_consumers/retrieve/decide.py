@@ -20,8 +20,8 @@ from mnemon_consumers.retrieve.context.language import detect_language
 from mnemon_consumers.retrieve.context.text import add_time_stamp, format_tools_used, stamp_message
 from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage
 from mnemon_consumers.retrieve.history_reply import HistoryMessage
-from mnemon_consumers.retrieve.search.facts import HIGH
-from mnemon_consumers.retrieve.search.service import RankedHit
+from mnemon_consumers.retrieve.search.facts.ranking import HIGH
+from mnemon_consumers.retrieve.search.hits import RankedHit
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.facts.fact_repository import FactRecord

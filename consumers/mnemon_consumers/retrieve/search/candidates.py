@@ -1,12 +1,19 @@
 """Candidates of a search, found in the vector store."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
-from mnemon_contracts.subjects import Owner
+from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
 from mnemon_infra.models.embedding import Dense, Sparse, Thresholds
-from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
+from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore, VectorsUnavailable
+
+VECTORS_WAIT: Final = 2.0
+"""Maximum wait for the candidates of one scope, in seconds; bots wait three seconds for the reply."""
+
+_SAMPLED_COLLECTIONS: Final = frozenset({Collection.MESSAGES, Collection.MEMORIES})
+"""Collections from whose texts `StatisticsCache` takes its sample."""
 
 
 class Breadth(NamedTuple):
@@ -30,29 +37,61 @@ def choose_breadth(limit: int) -> Breadth:
     return Breadth(candidates=max(32, limit), reranked=max(64, limit), anchors=12, facts=max(16, 2 * limit))
 
 
-async def find_candidates(
-    vectors: VectorStore,
-    collection: Collection,
-    owner: Owner,
-    words: Sparse,
-    meaning: Dense | None,
-    limit: int,
-    where: Mapping[str, str] | None,
-    ids: IdFilter | None = None,
-) -> list[FusedCandidate]:
-    """Return the best candidates that have the payload fields `where` and pass the filter `ids`, best first.
+class CandidateFinder:
+    """Finds the candidates of a query by words, and by meaning if the query has a vector."""
 
-    Words find up to `limit` candidates, and the vector `meaning` as many. Without a vector only words are
-    used. If `where` or `ids` is None, it excludes no candidate.
+    def __init__(self, vectors: VectorStore | None, thresholds: Thresholds | None) -> None:
+        """Create the finder.
 
-    Raises:
-        VectorsUnavailable: the vector store does not answer.
-    """
-    if ids is not None and not ids.ids and not ids.is_excluded:
-        return []
-    queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(collection, owner, queries, limit, where, ids)
-    return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)
+        Args:
+            vectors: the vector store; None if there is none, so that no candidate can be found.
+            thresholds: the thresholds of the embedding model; None without a model.
+        """
+        self._vectors = vectors
+        self._thresholds = thresholds
+        self._fact_thresholds = thresholds.for_facts() if thresholds else None
+
+    async def find_candidates(
+        self,
+        collection: Collection,
+        query: EmbeddedQuery,
+        limit: int,
+        *,
+        where: Mapping[str, str] | None = None,
+        ids: IdFilter | None = None,
+    ) -> list[FusedCandidate]:
+        """Return the relevant candidates that have the payload fields `where` and pass the filter `ids`.
+
+        Words find up to `limit` candidates, and the vector of the query as many. The best candidate comes
+        first. If `where` or `ids` is None, it excludes no candidate.
+
+        Raises:
+            VectorsUnavailable: there is no vector store, or it does not answer within `VECTORS_WAIT` seconds.
+        """
+        if self._vectors is None:
+            raise VectorsUnavailable(
+                "no vector index is open. Set MNEMON_QDRANT_URL or MNEMON_VECTORS_FOLDER; for `as_of`, "
+                "repeat the request when `mnemon rebuild --until` has ended"
+            )
+        if ids is not None and not ids.ids and not ids.is_excluded:
+            return []
+        words = query.intent.words
+        if collection in _SAMPLED_COLLECTIONS:
+            words = query.statistics.terms.weigh_query(words)
+        queries: list[Dense | Sparse] = [words] if query.meaning is None else [words, query.meaning]
+        try:
+            async with asyncio.timeout(VECTORS_WAIT):
+                by_words, *by_meaning = await self._vectors.search(
+                    collection, query.owner, queries, limit, where, ids
+                )
+        except TimeoutError as error:
+            raise VectorsUnavailable(
+                f"the vector store did not answer within {VECTORS_WAIT:g} s. Check the Qdrant server or, "
+                "with the embedded engine, the load of this machine"
+            ) from error
+        fused = fuse_rankings(by_words, by_meaning[0] if by_meaning else None, limit)
+        thresholds = self._fact_thresholds if collection is Collection.MEMORIES else self._thresholds
+        return select_relevant(fused, query.intent.resolved_text, thresholds)
 
 
 def select_relevant(

@@ -5,8 +5,9 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.search.hits import RankedHit, SearchResult
 from mnemon_consumers.retrieve.search.levels import RecentWindow
-from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
+from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import MemoryView, SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_current_time
 from mnemon_contracts.settings.groups import SettingsV1

@@ -20,7 +20,7 @@ from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.retrieve.search import service
+from mnemon_consumers.retrieve.search import candidates
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import open_exclusive_site, open_site
@@ -102,7 +102,7 @@ async def test_a_server_that_hangs_delays_no_other_answers_and_loses_nothing(
     connection: Client,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "VECTORS_WAIT", 1.0)
+    monkeypatch.setattr(candidates, "VECTORS_WAIT", 1.0)
     async with run_consumers(ALL, served):
         await indexed(stock, await stock.say("a violin", id="before"))
         qdrant.stop_answering()

@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.search import service
-from mnemon_consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
+from mnemon_consumers.retrieve.search.query import embedding
+from mnemon_consumers.retrieve.search.query.embedding import EMBEDDING_PAUSE
+from mnemon_consumers.retrieve.search.service import Search
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -51,7 +52,7 @@ async def test_failed_embedding_model_is_paused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(service, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(embedding, "time", SimpleNamespace(monotonic=lambda: clock.now))
     embedder = _FailingEmbedder()
     located = deployment.model_copy(update={"vectors_folder": tmp_path_factory.mktemp("pause")})
     async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:

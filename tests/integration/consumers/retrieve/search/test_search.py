@@ -8,9 +8,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_consumers.retrieve.search import service, term_statistics
-from mnemon_consumers.retrieve.search.fact_links import MOST_FACTS_PER_NAME
+from mnemon_consumers.retrieve.search import term_statistics
+from mnemon_consumers.retrieve.search.facts.links import MOST_FACTS_PER_NAME
 from mnemon_consumers.retrieve.search.messages.rerank import load_weights
+from mnemon_consumers.retrieve.search.scopes import facts
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
@@ -209,7 +210,7 @@ async def test_facts_are_found_without_links_if_the_search_of_names_fails(
         raise VectorsUnavailable("the store is gone")
 
     monkeypatch.setattr(engine, "search", search_all_but_names)
-    monkeypatch.setattr(service, "LINKS_WAIT", 0.1)
+    monkeypatch.setattr(facts, "LINKS_WAIT", 0.1)
     with capture_logs() as logs:
         assert await found(stock, "my sister") == ["ar_001"]
 

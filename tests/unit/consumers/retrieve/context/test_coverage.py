@@ -17,7 +17,7 @@ from mnemon_consumers.retrieve.context.coverage import (
     is_covered,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
-from mnemon_consumers.retrieve.search.service import RankedHit
+from mnemon_consumers.retrieve.search.hits import RankedHit
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1
 from mnemon_contracts.settings.language_models import Compaction

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.search.service import RankedHit
+from mnemon_consumers.retrieve.search.hits import RankedHit
 from mnemon_contracts.settings.groups import ContextSettings, SettingsV1
 from mnemon_infra.database.facts.fact_repository import FactRecord
 

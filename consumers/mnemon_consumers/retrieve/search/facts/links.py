@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.morphology import is_proper_name, list_lemmas, list_name_lemmas
-from mnemon_consumers.retrieve.search.facts import RankedFact
+from mnemon_consumers.retrieve.search.facts.ranking import RankedFact
 from mnemon_consumers.retrieve.search.query.intent import TIMES, split_words
 from mnemon_consumers.retrieve.search.query.names import (
     find_mentioned_names,

@@ -7,6 +7,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from mnemon_consumers.retrieve.search.facts.persons import OTHER_PERSON_SHARE, Person, find_fact_person
 from mnemon_consumers.retrieve.search.fusion import (
     UNRANKED,
     FusedCandidate,
@@ -14,7 +15,6 @@ from mnemon_consumers.retrieve.search.fusion import (
     compute_relevance,
     find_lowest_similarity,
 )
-from mnemon_consumers.retrieve.search.persons import OTHER_PERSON_SHARE, Person, find_fact_person
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 

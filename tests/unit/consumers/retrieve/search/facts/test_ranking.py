@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.search.facts import compute_freshness, merge_rankings, rank_facts
+from mnemon_consumers.retrieve.search.facts.persons import Person
+from mnemon_consumers.retrieve.search.facts.ranking import compute_freshness, merge_rankings, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, QueryWords
-from mnemon_consumers.retrieve.search.persons import Person
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 

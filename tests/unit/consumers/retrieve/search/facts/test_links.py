@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemon_consumers.retrieve.search.fact_links import MOST_FACTS_PER_NAME, find_leading_facts, score_links
-from mnemon_consumers.retrieve.search.facts import rank_facts
+from mnemon_consumers.retrieve.search.facts.links import MOST_FACTS_PER_NAME, find_leading_facts, score_links
+from mnemon_consumers.retrieve.search.facts.ranking import rank_facts
 from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
-from tests.unit.consumers.retrieve.search.test_facts import NOW, fact, found
+from tests.unit.consumers.retrieve.search.facts.test_ranking import NOW, fact, found
 
 ENGLISH = (
     "The user's sister Anna has a dog named Rex",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_consumers.retrieve.search.persons import Person, find_fact_person, find_query_person
+from mnemon_consumers.retrieve.search.facts.persons import Person, find_fact_person, find_query_person
 
 
 @pytest.mark.parametrize(
