@@ -116,6 +116,8 @@ class Embedder(Protocol):
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
         dimension: dimension of the model's vectors.
         thresholds: values at which decisions change.
+        is_loading: whether the process is loading a part of the model, once; calls that need the part take
+            longer meanwhile.
     """
 
     @property
@@ -126,6 +128,9 @@ class Embedder(Protocol):
 
     @property
     def thresholds(self) -> Thresholds: ...
+
+    @property
+    def is_loading(self) -> bool: ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.

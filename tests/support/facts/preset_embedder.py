@@ -27,6 +27,7 @@ class PresetEmbedder:
     model: str = "given/64"
     dimension: int = DIMENSION
     thresholds: Thresholds = field(default=TRANSFORMER)
+    is_loading: bool = False
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.array([self._vector(text) for text in texts], dtype=np.float32).reshape(-1, DIMENSION)

@@ -30,6 +30,7 @@ class Given:
     model = "given/model"
     dimension = 2
     thresholds = TRANSFORMER
+    is_loading = False
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         angles = np.arccos([1.0 if text == "a fact" else float(text) for text in texts])

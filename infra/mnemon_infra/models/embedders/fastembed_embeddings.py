@@ -37,10 +37,11 @@ class FastEmbed:
     """A transformer in this process. `embed` and `embed_query` run the model in another thread.
 
     Attributes:
-        model, dimension, thresholds: see `Embedder`.
+        model, dimension, thresholds, is_loading: see `Embedder`.
     """
 
     thresholds = TRANSFORMER
+    is_loading = False
 
     def __init__(self, name: str, transformer: TextEmbedding) -> None:
         self.model = f"fastembed/{name}"

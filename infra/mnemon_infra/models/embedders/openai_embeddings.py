@@ -173,10 +173,11 @@ class OpenAIEmbeddings:
     Only the first 8,000 bytes of a text count.
 
     Attributes:
-        model, dimension, thresholds: see `Embedder`.
+        model, dimension, thresholds, is_loading: see `Embedder`.
     """
 
     thresholds = TRANSFORMER
+    is_loading = False
 
     def __init__(self, endpoint: _EmbeddingEndpoint, model: str, dimension: int) -> None:
         self.model = f"openai/{model}"

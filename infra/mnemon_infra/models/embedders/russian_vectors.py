@@ -111,6 +111,11 @@ def are_russian_vectors_loaded() -> bool:
     return _load_vectors.cache_info().currsize > 0
 
 
+def are_russian_vectors_loading() -> bool:
+    """Return whether a thread of the process is loading the model."""
+    return _LOADING.locked()
+
+
 def fold_marks(text: str) -> str:
     """Return a text with composed letters, and without the stress marks of Cyrillic letters."""
     return unicodedata.normalize("NFKC", _STRESS.sub("", unicodedata.normalize("NFKD", text)))

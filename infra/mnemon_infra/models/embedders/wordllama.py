@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from mnemon_infra.models.embedders.russian_vectors import (
     WORD,
     are_russian_vectors_loaded,
+    are_russian_vectors_loading,
     fold_marks,
     load_russian_vectors,
 )
@@ -110,7 +111,7 @@ class WordLlama:
     frequencies of a tenant's words change.
 
     Attributes:
-        model, dimension, thresholds: see `Embedder`.
+        model, dimension, thresholds, is_loading: see `Embedder`.
     """
 
     model = f"wordllama/{MODEL}"
@@ -129,6 +130,10 @@ class WordLlama:
     @property
     def dimension(self) -> int:
         return int(self._table.shape[1])
+
+    @property
+    def is_loading(self) -> bool:
+        return are_russian_vectors_loading()
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.

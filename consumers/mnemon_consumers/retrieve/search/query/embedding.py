@@ -89,6 +89,9 @@ class QueryEmbedder:
                 weights = [each.weight for each in antecedents]
                 return mix_vectors(query, list(zip(vectors, weights, strict=True))), ()
             except (EmbeddingUnavailable, TimeoutError) as error:
+                if self._embedder.is_loading:
+                    log.info("embedding model still loading, searching by words only")
+                    return None, ("embedding",)
                 self._resumes_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
                     "embedding failed, searching by words only", error=str(error) or "no answer in time"

@@ -1,7 +1,10 @@
 """A search does not wait for an embedding model that has just failed: for a while it asks for words alone."""
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +18,9 @@ from mnemon_consumers.retrieve.search.service import Search
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
+from mnemon_infra.models.embedders import russian_vectors
+from mnemon_infra.models.embedders.russian_vectors import RussianVectors, load_russian_vectors
+from mnemon_infra.models.embedders.wordllama import load_wordllama
 from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.engines import open_vectors
@@ -28,6 +34,7 @@ class _FailingEmbedder:
 
     model = "failing/model"
     dimension = 4
+    is_loading = False
     thresholds = Thresholds(relevant=0.3, update=0.85, duplicate=0.95)
     asked = 0
     is_back = False
@@ -78,3 +85,33 @@ async def test_failed_embedding_model_is_paused(
         assert not await is_degraded()
         assert not await is_degraded()
         assert embedder.asked == 4
+
+
+async def test_an_embedding_model_is_not_paused_while_it_loads(
+    database: Database,
+    deployment: Deployment,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    vectors_of_words, may_load = load_russian_vectors(256), threading.Event()
+
+    @cache
+    def load_slowly(dimension: int) -> RussianVectors:
+        may_load.wait(timeout=60)
+        return vectors_of_words
+
+    monkeypatch.setattr(russian_vectors, "_load_vectors", load_slowly)
+    embedder = load_wordllama()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path_factory.mktemp("loading")})
+    async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:
+        search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
+        with monkeypatch.context() as impatient:
+            impatient.setattr(embedding, "EMBEDDING_WAIT", 0.05)
+            query = await search.embed_query(("acme", "u1"), "чай", NOW)
+        assert (query.meaning, query.degraded) == (None, ("embedding",))
+
+        may_load.set()
+        await asyncio.to_thread(load_russian_vectors, embedder.dimension)
+        query = await search.embed_query(("acme", "u1"), "чай", NOW)
+        assert query.meaning is not None
+        assert query.degraded == ()
