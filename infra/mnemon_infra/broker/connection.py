@@ -28,7 +28,7 @@ class BrokerUnreachable(ConnectionError):
 
 
 class BrokerRefused(BrokerUnreachable):
-    """The server rejects the login, or the login or TLS of this process cannot be used."""
+    """The server refuses the login, or the login or TLS of this process cannot be used."""
 
 
 class BrokerTooOld(BrokerUnreachable):
@@ -139,7 +139,7 @@ async def check_server(url: str) -> None:
 
     Raises:
         BrokerUnreachable: no server answers.
-        BrokerRefused: a server rejects the login, or the login or TLS of this process cannot be used.
+        BrokerRefused: a server refuses the login, or the login or TLS of this process cannot be used.
         BrokerTooOld: the server's version is below `MINIMUM_VERSION`.
     """
     failures: list[Exception] = []

@@ -55,7 +55,7 @@ class _ConnectionLost(DatabaseUnavailable):
 
 
 class DatabaseRefused(Exception):
-    """The database rejects the values for good; every further attempt fails too."""
+    """The database refuses the values for good; every further attempt fails too."""
 
 
 class DatabaseNotConfigured(Exception):
@@ -351,7 +351,7 @@ class Database:
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            DatabaseRefused: the database rejects the values for good.
+            DatabaseRefused: the database refuses the values for good.
         """
         async with self._acquire_connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
@@ -363,7 +363,7 @@ class Database:
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            DatabaseRefused: the database rejects the values for good.
+            DatabaseRefused: the database refuses the values for good.
         """
         try:
             async with self._acquire_connection() as connection:

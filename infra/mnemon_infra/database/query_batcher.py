@@ -50,7 +50,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
 
         Raises:
             DatabaseUnavailable: the database cannot answer now, or not within `ANSWER_WAIT` seconds.
-            DatabaseRefused: the database rejects the values of this lookup, or of another one in the same
+            DatabaseRefused: the database refuses the values of this lookup, or of another one in the same
                 round trip.
         """
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()

@@ -18,7 +18,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
 
     Raises:
         ForeignLoginFile: the file was not written by `mnemon auth`.
-        OSError: the file cannot be written.
+        OSError: the file cannot be read or written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as lock:

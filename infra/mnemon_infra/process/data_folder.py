@@ -116,7 +116,7 @@ def remove_stale_endpoints(data: Path) -> None:
     """Remove the endpoints that a killed run left, so that no script uses them during the next run.
 
     Raises:
-        FolderInUse: the run is still alive.
+        FolderInUse: another process uses the folder.
     """
     with lock_folder(data):
         Endpoints.remove(data)

@@ -73,7 +73,7 @@ class Replacement:
         """Return the slot, such as `residence`, that has another value in the newer fact.
 
         Returns:
-            None if no slot has another value.
+            None if no slot clearly has another value.
         """
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = list_kinds(left.old) & list_kinds(left.new)

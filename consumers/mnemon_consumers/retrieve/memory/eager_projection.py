@@ -27,7 +27,7 @@ class EagerProjection:
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. Other processes may
                 still show the former state.
-            DatabaseRefused: the database rejects the row.
+            DatabaseRefused: the database refuses the row.
         """
         connection = self._broker.connection
         # The event is read from the log for its time, so that persist writes the same row.

@@ -124,7 +124,7 @@ class Memory:
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
-            DatabaseRefused: the database rejects a value, such as one of an event beyond the applied
+            DatabaseRefused: the database refuses a value, such as one of an event beyond the applied
                 position.
             nats.errors.Error: the applied position or the log is needed, and cannot be read now.
         """

@@ -69,7 +69,7 @@ class ProjectionReader:
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
-            DatabaseRefused: the database rejects a value, such as one of an event beyond the applied
+            DatabaseRefused: the database refuses a value, such as one of an event beyond the applied
                 position.
             nats.errors.Error: the log cannot be read now, although events beyond the applied position are
                 needed.

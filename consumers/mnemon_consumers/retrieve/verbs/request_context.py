@@ -95,7 +95,9 @@ def report_unconfirmed_addition(
 
 
 async def attempt_check(check: Awaitable[None]) -> None:
-    """Run a check that may refuse a request, unless the servers do not answer within `CHECK_WAIT` seconds.
+    """Run a check that may refuse a request.
+
+    A check that an error of the servers ends, or that takes more than `CHECK_WAIT` seconds, refuses nothing.
 
     Raises:
         Refusal: the check refuses the request.

@@ -70,11 +70,11 @@ class ErasedUser:
         return [LogRange(each, 1, self.below) for each in build_user_filters(*self.owner)]
 
     def removes(self, delivery: Delivery) -> bool:
-        """Return whether an event of the user is removed."""
+        """Return whether the erasure removes an event of the user."""
         return delivery.sequence < self.below or find_first_source(delivery) < self.below
 
     def removes_letter(self, letter: Letter) -> bool:
-        """Return whether a dead letter of the user is removed."""
+        """Return whether the erasure removes a dead letter of the user."""
         begins = letter.sequence if letter.stream == LOG else _parse_window(letter).get("from_seq")
         return begins < self.below if isinstance(begins, int) else letter.at < self.at
 
@@ -148,20 +148,24 @@ class ErasedConversation:
         return letter.at < self.at and _parse_trigger_conversation(letter) == self.conversation
 
     def removes_message(self, conversation: str | None, seq: int) -> bool:
-        """Return whether the message at the log position `seq` is removed.
+        """Return whether the erasure removes the message at the log position `seq`.
 
-        `conversation` is the one that its subject names; None for the one that was current at `seq`.
+        `conversation` is the one that the subject of the message names; None for the one that was current at
+        `seq`.
         """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
         return seq < self.below and conversation == self.conversation
 
     def removes_window(self, conversation: str, from_seq: int) -> bool:
-        """Return whether the result of a window that begins at `from_seq`, such as a summary, is removed."""
+        """Return whether the erasure removes a summary or another result of a window.
+
+        The messages of the window begin at the log position `from_seq`.
+        """
         return conversation == self.conversation and from_seq < self.below
 
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
-        """Return whether the event of a fact at the log position `seq` is removed.
+        """Return whether the erasure removes the event of a fact at the log position `seq`.
 
         `lineage` is that of the event; None if the event has none. A fact that is newer than the erasure is
         removed if all its sources are removed: a model may have been reading the sources during the erasure.

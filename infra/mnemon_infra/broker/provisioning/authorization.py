@@ -105,8 +105,13 @@ class Limits(NamedTuple):
 class LoginPermissions(NamedTuple):
     """Permissions of one login.
 
-    `role` is `bot` for the login of a tenant, else one of `LoginRole`. `tenant` is None for the login of a
-    role.
+    Attributes:
+        user: name of the login.
+        role: `bot` for the login of a tenant, else one of `LoginRole`.
+        tenant: the tenant of the login; None for the login of a role.
+        publish: patterns of the subjects to which the login may publish.
+        subscribe: patterns of the subjects to which the login may subscribe.
+        limits: the limits that are set, by the names of the attributes of `Limits`.
     """
 
     user: str
@@ -135,6 +140,7 @@ class Authorization:
 
         Raises:
             ForeignLoginFile: the file was not written by `mnemon auth`.
+            OSError: the file exists, but cannot be read.
         """
         try:
             said = path.read_text(encoding="utf-8")

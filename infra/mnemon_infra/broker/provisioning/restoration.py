@@ -366,7 +366,7 @@ async def _require_empty(connection: Client, info: StreamInfo) -> None:
     if UNFINISHED in (info.config.metadata or {}):
         raise LogNotEmpty(
             f"a restore of another backup into {LOG} has not ended: delete the stream (nats stream rm "
-            f"{LOG}), or restore into other servers"
+            f"{LOG}), or restore into a new folder (--data DIR), or into other servers"
         )
     if info.state.last_seq:
         raise LogNotEmpty(

@@ -97,7 +97,7 @@ class UserSample(NamedTuple):
 async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSample) -> list[RowDeviation]:
     """Compare applied events with their rows, and return the deviations.
 
-    The comparison takes one statement for each table. If the database rejects a value of the rows, the rows
+    The comparison takes one statement for each table. If the database refuses a value of the rows, the rows
     are compared in halves, and the row with that value counts as missing.
 
     Args:
@@ -109,7 +109,7 @@ async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSamp
     try:
         return await _compare_rows(database, expected, sample)
     except DatabaseRefused:
-        # The database rejects a query for a value that it could not store: halve the rows to find that one.
+        # The database refuses a query for a value that it could not store: halve the rows to find that one.
         if len(expected) == 1:
             return [RowDeviation(expected[0].seq, None)]
         half = len(expected) // 2

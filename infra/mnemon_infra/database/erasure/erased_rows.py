@@ -184,7 +184,10 @@ async def erase_in_inactive_generations(database: Database, erased: ErasureScope
 
 @query
 async def count_in_inactive_generations(connection: Connection, erased: ErasureScope) -> dict[str, int]:
-    """Count the rows that an erasure covers in each generation that is not live, without windows."""
+    """Count the rows that an erasure covers in each generation that is not live, without windows.
+
+    The result has the number for each generation, by the name of its schema.
+    """
     statements, parameters = _choose_statements(erased)
     return await _count_in_schemas(connection, statements.counts, parameters)
 
@@ -193,16 +196,9 @@ async def count_in_inactive_generations(connection: Connection, erased: ErasureS
 async def count_rows_of_inactive_generations_with(
     connection: Connection, tenant: str, user: str, words: str
 ) -> dict[str, int]:
-    """Count the rows of a user that contain a text, in all generations except the live one.
+    """Count the rows of a user that contain the text `words`, ignoring letter case.
 
-    Args:
-        connection: connection to the database.
-        tenant: the tenant of the user.
-        user: the user whose rows are counted.
-        words: the text to find; letter case is ignored.
-
-    Returns:
-        The number of rows in each generation, by the name of its schema.
+    The result has the number for each generation that is not live, by the name of its schema.
     """
     return await _count_in_schemas(connection, _SEARCHES, _bind_search(tenant, user, words))
 

@@ -1,7 +1,7 @@
 """Erasure of users: deletes their rows below a log position and keeps them from being written again.
 
-Rows that arrive late are rejected too. Nothing of the erased events is kept, not even their ids. So an event
-that is published again above the erasure counts as new, as it does for every reader of the purged log.
+Rows that arrive late are not written either. Nothing of the erased events is kept, not even their ids. So an
+event that is published again above the erasure counts as new, as it does for every reader of the purged log.
 """
 
 from collections.abc import Mapping, Sequence

@@ -96,7 +96,10 @@ async def list_snapshot_positions(connection: Connection, live: str) -> list[int
 
 @query
 async def describe_snapshot(connection: Connection, live: str, position: int) -> Generation:
-    """Describe the generation as of a position; `reached` is None if the generation was dropped."""
+    """Describe the generation as of a position.
+
+    `reached` is None if there is no such generation, or if its schema belongs to another program.
+    """
     return await _describe_generation(connection, name_generation(live, "as of", position), "as of")
 
 

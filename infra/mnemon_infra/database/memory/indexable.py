@@ -1,4 +1,4 @@
-"""Rows that can be searched: the audit of vectors compares points with them."""
+"""Rows that can be searched: messages, facts, documents and summaries that belong in the vector store."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, NamedTuple

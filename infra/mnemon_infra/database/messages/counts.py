@@ -75,7 +75,10 @@ _COUNTS = Lookup(_select_counts())
 async def count_messages(
     connection: Connection, keys: Sequence[CountedConversation]
 ) -> list[list[MessageCount]]:
-    """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
+    """Return the counts of messages before, between and after the edges of each conversation, oldest first.
+
+    Counts of 0 are left out.
+    """
     parameters: list[dict[str, Any]] = [
         bind_owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}

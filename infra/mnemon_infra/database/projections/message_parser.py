@@ -1,7 +1,7 @@
 """Fast parser of `message.v1`, with which `persist` and `index` read every message.
 
 `MessageV1` accepts every body that this parser accepts, with the same values; a property test checks that.
-Bodies that the parser rejects go to the contract, which accepts or rejects them, and reports errors.
+Bodies that the parser does not accept go to the contract, which accepts or refuses them, and reports errors.
 """
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
@@ -34,7 +34,7 @@ class ParsedMessage(msgspec.Struct):
     metadata: dict[str, Any] | None = None
 
     def compute_sent_time(self) -> float | None:
-        """Return `sent_at` in seconds since 1970, or None; a time without an offset counts as UTC."""
+        """Return `sent_at` in seconds since 1970, or None if absent; a time without an offset counts as UTC."""
         if self.sent_at is None:
             return None
         moment = self.sent_at
@@ -54,7 +54,7 @@ def parse_message(body: bytes) -> ParsedMessage | None:
     """Parse a message; None if the contract `MessageV1` has to parse the body.
 
     The contract has to parse bodies that do not match `ParsedMessage`, are too large, may be nested too
-    deeply, or might be rejected by PostgreSQL: with U+0000, with bytes that are not UTF-8, or with values out
+    deeply, or might be refused by PostgreSQL: with U+0000, with bytes that are not UTF-8, or with values out
     of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:

@@ -120,7 +120,7 @@ async def write_rows(database: Database, rows: Rows) -> None:
     Raises:
         DatabaseUnavailable: nothing is written, unless the connection was lost during the commit; a later
             attempt may succeed.
-        DatabaseRefused: nothing is written, because the database rejects at least one of the rows.
+        DatabaseRefused: nothing is written, because the database refuses at least one of the rows.
     """
     async with database.transaction() as connection:
         await _write_rows(connection, rows)
@@ -131,7 +131,7 @@ async def simulate_rows(database: Database, rows: Rows, query: Query[QueryResult
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        DatabaseRefused: the database rejects one of the rows.
+        DatabaseRefused: the database refuses one of the rows.
     """
     async with database.transaction(keep=False) as connection:
         await _write_rows(connection, rows)

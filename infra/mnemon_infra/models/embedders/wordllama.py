@@ -1,6 +1,6 @@
-"""Embedder with static vectors from wheels: `wordllama`'s of tokens, and navec's of Russian words.
+"""Embedder with static vectors of tokens, from the wheel `wordllama`, and of Russian words, from navec.
 
-A text's vector is the sum of their vectors. The embedder needs no network.
+The vector of a text is the sum of the vectors of its tokens and Russian words. The embedder needs no network.
 """
 
 import asyncio

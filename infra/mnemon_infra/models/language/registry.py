@@ -128,8 +128,8 @@ def _open_provider(
             rules = build_offline_model()
             if model not in (None, rules.model):
                 raise ModelNotConfigured(
-                    f"the provider `offline` has no model {model}: set extraction.model or compaction.model "
-                    f"to {rules.model}, or unset it"
+                    f"the provider `offline` has no model {model}: name no model, or {rules.model}, in the "
+                    "settings extraction.model and compaction.model"
                 )
             return nullcontext(rules)
         case "openai":

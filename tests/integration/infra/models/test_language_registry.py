@@ -49,7 +49,7 @@ async def test_offline_model_has_one_name() -> None:
     async with open_language_models(Deployment()) as models:
         assert (await models.open_model("offline", None)).model == "rules"
         assert (await models.open_model("offline", "rules")).batches is None
-        with pytest.raises(ModelNotConfigured, match=r"offline` has no model gpt-5: set .* to rules"):
+        with pytest.raises(ModelNotConfigured, match="gpt-5: name no model, or rules, in"):
             await models.open_model("offline", "gpt-5")
 
 

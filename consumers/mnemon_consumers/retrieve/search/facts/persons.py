@@ -81,7 +81,10 @@ def find_fact_person(text: str) -> Person | None:
 
 @lru_cache(maxsize=REMEMBERED)
 def find_query_person(query: str) -> Person | None:
-    """Return whom a question is about; None if it names both the user and others, or neither."""
+    """Return whom a question is about.
+
+    Return None if the question names both the user and others, or neither, or has a word of `RELATIVES`.
+    """
     written = _WORD.findall(_strip_possessives(query[:READ]))
     words = [word.lower() for word in written]
     names_user = not FIRST_PERSON.isdisjoint(words)

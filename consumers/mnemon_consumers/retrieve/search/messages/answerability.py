@@ -193,9 +193,9 @@ def extract_answerability_features(
     """Return the features of the messages found; None if the query is not judged.
 
     The query is not judged if it depends on the messages before it, is not a question, or has more than
-    `LONGEST_QUESTION` characters or fewer than `LEAST_TERMS` words. Nor is it judged if fewer than
-    `LEAST_FOUND` messages were found. Messages that repeat the question are left out: the user may just have
-    asked it in a conversation.
+    `LONGEST_QUESTION` characters or fewer than `LEAST_TERMS` words besides times. Nor is it judged if fewer
+    than `LEAST_FOUND` messages were found, or if all of them repeat the question. Messages that repeat the
+    question are left out: the user may just have asked it in a conversation.
 
     Args:
         scored: the messages found, best first.

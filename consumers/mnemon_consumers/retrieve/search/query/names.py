@@ -294,10 +294,10 @@ def is_given_name(word: str) -> bool:
 def list_other_forms(text: str) -> AbstractSet[str]:
     """Return the other spellings, full and short forms of the English given names in a text, in lower case.
 
-    A name begins with a capital letter. `GivenNames.mostly_ordinary_words` at the beginning of a sentence do
-    not count as names, except with an apostrophe: "Bill for the water", but "Bill's dog". Forms that are also
-    such words, such as Will, are left out. Russian names are not looked up here: the forms of a Russian name
-    share a concept.
+    A name begins with a capital letter. `GivenNames.function_words` are never names.
+    `GivenNames.mostly_ordinary_words` at the beginning of a sentence, or in a text in capitals, are names
+    only with an apostrophe: "Bill for the water", but "Bill's dog". Forms that are words of either list, such
+    as Will, are left out. Russian names are not looked up here: the forms of a Russian name share a concept.
     """
     forms: set[str] = set()
     is_cased = not text.isupper()

@@ -132,7 +132,10 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the fact that a statement replaces or ends; None unless exactly one fact fits."""
+    """Return the id of the fact that a statement replaces or ends.
+
+    Return None unless the statement is about the user, and exactly one fact fits.
+    """
     text, slot = statement.text, statement.rule.slot
     if not is_about_user(text):
         return None
@@ -167,9 +170,9 @@ def _require_single(facts: Sequence[KnownStatement]) -> str | None:
 
 
 def is_about_user(text: str) -> bool:
-    """Return whether a statement names no relative and no other person with an illness.
+    """Return whether a statement may be about the user.
 
-    Such a statement may be about the user.
+    Such a statement names no relative, and no other person with an illness.
     """
     return _NOT_OF_THE_USER.search(straighten_quotes(text)) is None
 

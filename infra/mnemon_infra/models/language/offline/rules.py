@@ -156,7 +156,7 @@ class LanguageRules(NamedTuple):
 
 @cache
 def load_forms(language: str) -> Mapping[str, Any]:
-    """Return the content of the file of a language."""
+    """Return the content of the TOML file of a language, `english` or `russian`."""
     return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text("utf-8"))
 
 

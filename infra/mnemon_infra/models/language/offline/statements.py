@@ -82,6 +82,8 @@ def find_statements(message: PromptMessage) -> list[UserStatement]:
 def find_departure(text: str, statements: Sequence[UserStatement], day: date) -> DateSpan | None:
     """Return the date of a plan to leave, from which a return in the next sentence is counted.
 
+    Return None if the sentence has no such plan, or if the plan has no date.
+
     Args:
         text: the sentence.
         statements: the statements of the sentence.

@@ -183,7 +183,7 @@ class OpenAIBatches:
     def _parse_line(self, line: bytes, rejected: set[str]) -> BatchResult | None:
         """Parse a line of the results; None if the line has no readable id.
 
-        If the line says that the server rejects a parameter that requests can adapt, add the parameter to
+        If the line says that the server refuses a parameter that requests can adapt, add the parameter to
         `rejected`.
         """
         try:

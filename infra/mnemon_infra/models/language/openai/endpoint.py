@@ -73,7 +73,7 @@ class ParameterRefused(RequestRefused):
 class OpenAIEndpoint:
     """One model of a server with OpenAI's wire format, at one address.
 
-    Parameters that the server has rejected are not sent again.
+    Parameters that the server has refused are not sent again.
 
     Error messages of this class contain neither the key nor the server's messages: some servers repeat the
     key.
@@ -96,9 +96,10 @@ class OpenAIEndpoint:
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
     def build_body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
-        """Return the body of a request, without the parameters that the server has rejected.
+        """Return the body of a request, without the parameters that the server has refused.
 
-        The constant part comes first, so that it is cached.
+        `form` is the form of the answer; None takes the form of the endpoint. The constant part comes first,
+        so that the server caches it.
         """
         form = form or self.form
         most_tokens = request.most_tokens
