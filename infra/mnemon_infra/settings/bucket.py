@@ -58,7 +58,10 @@ async def open_bucket(connection: Client) -> KeyValue:
 
 
 async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
-    """Return the general settings. If the newest entry is not valid, the newest valid entry applies."""
+    """Return the newest entry of the general settings.
+
+    If the entry is not valid, its `document` is that of the newest valid entry, or `NOTHING` without one.
+    """
     body, revision = await _read_newest(bucket, DEFAULT_KEY)
     try:
         return SettingsEntry(parse_default(body), revision, body)

@@ -34,7 +34,7 @@ class ParsedMessage(msgspec.Struct):
     metadata: dict[str, Any] | None = None
 
     def compute_sent_time(self) -> float | None:
-        """Return `sent_at` in seconds since 1970, or None if absent; a time without an offset counts as UTC."""
+        """Return `sent_at` in seconds since 1970; None if it is absent. Without an offset, it is in UTC."""
         if self.sent_at is None:
             return None
         moment = self.sent_at
