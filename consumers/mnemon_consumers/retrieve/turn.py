@@ -148,8 +148,8 @@ async def read_unsummarised_messages(
 
     The maximum number of messages to read is the budget divided by `TOKENS_PER_MESSAGE`. It is not below
     `LOADED` or the setting `recent_messages`, and not above `MOST_READ`. Earlier messages are only counted.
-    A failed read leaves its part as it was, and is added to `missing`. Parts without messages are returned
-    unchanged.
+    A read that fails, or has not ended by the time `until` of the event loop, leaves its part as it was, and
+    is added to `missing`. Parts without messages are returned unchanged.
     """
     messages, memory = parts.messages, turn.memory
     if messages is None:

@@ -69,14 +69,16 @@ class DurableProgress:
     def measure_stall(self, name: str, now: float | None = None) -> float:
         """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`.
 
-        A durable with unacknowledged messages has not stalled: its readers have work.
+        A durable with unacknowledged messages has not stalled: its readers have work. `now` is a time as in
+        `observe`.
         """
         return _measure_seconds(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:
         """Return the seconds for which an applied position has stood still while messages waited.
 
-        Return 0 below `STANDSTILL_SECONDS`, and for durables that are not in `APPLIED`.
+        Return 0 below `STANDSTILL_SECONDS`, and for durables that are not in `APPLIED`. `now` is a time as in
+        `observe`.
         """
         return _measure_seconds(self._applied.get(name), now, STANDSTILL_SECONDS)
 

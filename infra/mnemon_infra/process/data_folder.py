@@ -167,7 +167,7 @@ def lock_folder(data: Path) -> Iterator[None]:
 
 
 def mark_folder(data: Path) -> None:
-    """Record this version of mnemon in a data folder, which the caller has locked.
+    """Record this version of mnemon in a data folder, which must be locked.
 
     Raises:
         FolderTooNew: a newer version has written the folder; nothing was changed.

@@ -140,7 +140,10 @@ class Budgets:
             spent.read_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
-        """Count the cost of an answered call at once; other processes read the cost from the projections."""
+        """Count the cost of an answered call, in US dollars, at once; None for a model without a price.
+
+        Other processes read the cost from the projections.
+        """
         self._get_day_spending(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:

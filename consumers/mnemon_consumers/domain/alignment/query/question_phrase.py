@@ -57,7 +57,7 @@ def is_only_answer(fact: ContentWords, query: ContentWords) -> bool:
     """Return whether a query is a question phrase, and a fact says only the answer to it.
 
     "I live in Ghent" is only the answer to "where I live". "I live in Ghent with two flatmates" says more,
-    and "I live with two flatmates" answers another question. The caller checks that query and fact agree.
+    and "I live with two flatmates" answers another question. The query must agree with the fact.
     """
     asked = _parse_question(query.plain)
     if asked is None:

@@ -21,7 +21,7 @@ class Rule(NamedTuple):
     """A phrase, and the properties of the fact that is derived from it.
 
     Attributes:
-        pattern: pattern of the phrase; the caller checks that a match begins a clause.
+        pattern: pattern of the phrase; only a match at the beginning of a clause counts.
         importance: importance of the fact, 1 to 10.
         slot: the property of the user that the fact states; None for facts that do not replace each other.
         needs: the date that the sentence must name: 1 for today or later, -1 for today or earlier; 0 if it
