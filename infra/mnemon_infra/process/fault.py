@@ -6,7 +6,7 @@ _reported: list[str] = []
 
 
 def end_process(problem: str) -> None:
-    """End this process as SIGTERM does. The command that runs in it then exits with code 3.
+    """End this process as SIGTERM does. The command then exits with code 3.
 
     Args:
         problem: description of the fault, and the next step.

@@ -134,7 +134,7 @@ class LiveSettings:
 
     @asynccontextmanager
     async def watch_bucket(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket until the end of the block. The first values are loaded before it begins."""
+        """Follow the bucket until the end of the block. When the block begins, the settings are loaded."""
         bucket = await open_bucket(connection)
         with watch_reconnects(connection) as reconnected:
             watch = await self._load_entries(connection, bucket)

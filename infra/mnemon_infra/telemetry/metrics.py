@@ -208,8 +208,8 @@ def count_batch(
     Args:
         consumer: name of the durable.
         ends: number of messages by outcome, in the words of `OUTCOMES`.
-        done: deliveries that will not be retried, in the order of their stream. Their ages are counted,
-            except those of events that a move copied from another deployment.
+        done: deliveries that will not be retried, in the order of their stream. The age of each is counted,
+            unless a move copied the event from another deployment.
         seconds: duration of the batch.
         now: seconds since 1970.
     """

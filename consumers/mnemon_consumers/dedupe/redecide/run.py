@@ -55,7 +55,7 @@ class Redecider:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
             EmbeddingUnavailable: the embedder does not answer now. Nothing is appended.
             ValueError: one of the user's proposals cannot be decided by this version. Nothing is appended.
-            nats.errors.Error: the log does not answer now. It may have some of the events; the call can be
+            nats.errors.Error: NATS does not answer now. The log may have some of the events; the call can be
                 repeated.
         """
         meanings: dict[str, Dense] = {}

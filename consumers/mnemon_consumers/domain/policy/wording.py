@@ -31,7 +31,7 @@ def join_lines(text: str) -> str:
 def join_words(text: str) -> str:
     """Return the text's words, emoji and currency signs, with single spaces between and around them.
 
-    They are in lower case, with `ё` as `е`.
+    All letters are in lower case, with `ё` as `е`.
     """
     parts = _PART.findall(fold_characters(text).casefold())
     said = (each for each in parts if each[0].isalnum() or len(each) > 1 or is_symbol(each))

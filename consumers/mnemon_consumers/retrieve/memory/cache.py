@@ -208,7 +208,7 @@ class CountCache:
     def has_many_unsummarised(self, owner: Owner, conversation: str | None) -> bool:
         """Return whether the last request for a conversation found many messages after the newest summary.
 
-        The next request then reads all of them at once. The conversation None is the current conversation.
+        The conversation None is the current conversation.
         """
         return self._many_unsummarised.get((owner, conversation), False)
 

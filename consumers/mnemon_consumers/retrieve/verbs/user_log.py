@@ -105,8 +105,5 @@ class UserLog:
         return message is None or (message.headers or {})["Nats-Subject"].startswith(prefixes)
 
     async def read_end(self) -> int:
-        """Return the log's last position; 0 if the log is empty.
-
-        Verbs that change or remove an item first read memory as of this position.
-        """
+        """Return the log's last position; 0 if the log is empty."""
         return await read_log_end(self._broker.stream_context)

@@ -212,7 +212,7 @@ class ExportedMemory:
     async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
         """Yield summaries and answered windows, each with the position of the last message that it covers.
 
-        They are sorted by that position.
+        Summaries and windows are sorted together, by that position.
         """
         async for to_seq, *row in self._stream_rows("ranges", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)

@@ -280,8 +280,8 @@ def list_capitalised_names(text: str) -> list[str]:
 def is_given_name(word: str) -> bool:
     """Return whether a capitalised word, here in lower case, is a known given name or a short form of one.
 
-    Sound does not decide, because many words sound like a name: "wall" like Val, «дом» like Dom. It decides
-    only for transliterations of longer Russian names, which have many spellings.
+    Sound does not decide, because many words sound like a name: "wall" like Val, «дом» like Dom. Sound
+    decides only for transliterations of longer Russian names, which have many spellings.
     """
     given = _load_given_names()
     if is_cyrillic(word):

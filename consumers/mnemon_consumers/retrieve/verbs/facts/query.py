@@ -75,7 +75,7 @@ class FactQuery:
         await asyncio.to_thread(load_lexicon)
 
     async def choose_fact(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
-        """Choose the fact that a query names. The user's lock must be held, so that no fact changes meanwhile.
+        """Choose the fact that a query names. The user's lock must be held, so that no fact changes.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.

@@ -85,7 +85,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 
 def remove_speaker(text: str) -> str:
-    """Return the text of a fact without the language's word for a user before it."""
+    """Return the text of a fact without a speaker such as "User: " before it."""
     return _SPEAKER.sub("", text)
 
 
@@ -120,8 +120,9 @@ class KnownStatement:
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether a known fact has all stems of the statement, and is of the same kind.
 
-    Both are denials or neither is; the same holds for events that are still to happen, and for statements
-    that may be about the user: "My mother lives in Riga" does not make "I live in Riga" known.
+    Two texts are of one kind if both or neither are denials, if both or neither are about an event that is
+    still to happen, and if both or neither may be about the user: "My mother lives in Riga" does not make "I
+    live in Riga" known.
     """
     text = straighten_quotes(statement.text)
     said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))

@@ -1,7 +1,7 @@
 """Corrections of earlier statements: "sorry, July, not June", «не в августе, а в июле».
 
-A correction names a wrong value, and the value to put in its place. It applies to the only sentence of the
-same person that has the wrong value. In doubt, no sentence is changed.
+A correction names a wrong value, and the value to put in its place. The sentence to correct is the only one
+of the same person that has the wrong value. In doubt, no sentence is changed.
 """
 
 import re
@@ -97,10 +97,11 @@ class ValueCorrection(NamedTuple):
     def may_answer(self, said: Sequence[Sentence]) -> bool:
         """Return whether the sentence may answer the assistant, whose sentences are `said`.
 
-        A sentence that repeats the topic is no answer. If it names the wrong value, a marked time or name
-        answers only questions with that value. Any other sentence without a topic may answer each question,
-        and may correct each sentence of the assistant that has the wrong value. If no wrong value is named,
-        a value of the kind of the new one counts as wrong, and a number may correct each sentence.
+        A sentence that repeats the topic is no answer. A sentence with both values answers only questions
+        that have the wrong value, if the new value is a time or a name, and `is_marked` is true. Any other
+        sentence without a topic may answer each question, and may correct each sentence of the assistant that
+        has the wrong value. If the sentence lacks the wrong value, each value of the kind of the new one
+        counts as wrong, and a number may correct each sentence.
         """
         if not self.is_bare:
             return False

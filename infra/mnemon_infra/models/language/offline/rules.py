@@ -46,8 +46,8 @@ class ClauseForms(NamedTuple):
         separator: punctuation marks and words between clauses.
         beginning: first words of a clause that is complete, such as a subject.
         bound: words that bind the clauses of a sentence to each other, such as conditions and pronouns.
-        shared: beginnings of a clause that has the pronoun of the clause before it as its subject. They
-            cannot be nouns, as "play" is in "a garden and play area".
+        shared: beginnings of a clause that has the pronoun of the clause before it as its subject, without
+            words that may be nouns, such as "play" in "a garden and play area".
         unshared: words that may belong to more than the verb after them, such as denials and infinitives.
         introduction: the rule for "I'm Ann", which applies only to the first of several clauses.
     """

@@ -162,8 +162,8 @@ class OpenAIEndpoint:
         """Translate errors within the block to those of the port.
 
         Args:
-            api: the part of the API that the block calls. It determines the next step in the error message
-                if the server lacks the path: check the model (`model`), or set extraction.mode (`batches`).
+            api: the part of the API that the block calls. If the server lacks the path, the next step in the
+                error message is to check the model (`model`), or to set extraction.mode (`batches`).
 
         Raises:
             ModelUnavailable: the server gives no usable answer, or is overloaded.
