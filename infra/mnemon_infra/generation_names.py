@@ -21,7 +21,7 @@ def name_generation(live: str, kind: GenerationKind, up_to: int | None = None) -
     `up_to` is the last log position of a generation of the kind `as of`.
 
     Raises:
-        NameTooLong: the live generation's name is too long for a suffix.
+        NameTooLong: the name is longer than `LONGEST_NAME` bytes.
     """
     name = {
         "live": live,

@@ -97,7 +97,7 @@ async def require_head_revision(database: Database, schema: str) -> None:
     `schema` is its name, for messages.
 
     Raises:
-        DatabaseUnavailable: the schema is older and needs a migration, or the database does not answer.
+        DatabaseUnavailable: the schema is absent or older, or the database does not answer.
         SchemaTooNew: the schema belongs to a newer version.
     """
 

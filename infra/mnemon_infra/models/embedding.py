@@ -146,8 +146,8 @@ class Embedder(Protocol):
     async def compute_statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         """Return the rarity of tokens in a tenant's texts, for the tenant's queries.
 
-        Return None if the model does not use statistics. The call costs as much as `embed`: callers keep the
-        result and renew it at intervals. A few thousand texts suffice.
+        Return None if the model does not use statistics. The call costs as much as `embed`: keep the result,
+        and renew it at intervals. A few thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

@@ -70,7 +70,7 @@ class Memory:
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
-        """Drop everything cached, after missed notices or a swap."""
+        """Drop everything cached. Call this after missed notices or a swap."""
         self._cache.clear()
         self.count_cache = CountCache()
 

@@ -60,7 +60,7 @@ class Search:
         }
 
     def expire_caches(self) -> None:
-        """Drop the cached frequent names and expire the word counts of all tenants, after a swap."""
+        """Drop the cached frequent names and expire all word counts. Call this after a swap."""
         self._facts.expire_caches()
         self._statistics.expire_counts()
 

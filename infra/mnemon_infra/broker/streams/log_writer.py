@@ -215,7 +215,7 @@ async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set
 
 
 def is_duplicate(error: Exception) -> bool:
-    """Return whether the server refused a batch because it knows the id of one of its messages."""
+    """Return whether the server refused a batch because the log has the id of one of the messages already."""
     return isinstance(error, APIError) and error.err_code == DUPLICATE_ID
 
 
