@@ -32,7 +32,7 @@ class NoRoom(ServerFailed):
         super().__init__(
             f"the disk of {folder} has too little room: {format_megabytes(free)} are free, "
             f"{format_megabytes(needed)} are needed. "
-            "Make room there, or choose a folder on another disk: mnemon up --data DIR"
+            "Make room there; a new folder may be on another disk (--data DIR)"
         )
 
 

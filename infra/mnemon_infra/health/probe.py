@@ -20,6 +20,7 @@ from mnemon_infra.broker.durable_progress import (
     get_applied_position,
 )
 from mnemon_infra.broker.provisioning.presence import (
+    LOG_ABSENT_STEP,
     LOG_CHANGE_STEP,
     LogReading,
     compare_log,
@@ -179,7 +180,11 @@ class ProcessProbe:
             *([Fault("log", replay)] if replay else []),
             *await self._check_log(stream_context),
             *(
-                Fault("server", f"the stream {name} does not exist", "run `mnemon provision`")
+                Fault(
+                    "server",
+                    f"the stream {name} does not exist",
+                    LOG_ABSENT_STEP if name == LOG else "run `mnemon provision`",
+                )
                 for name in wanted
                 if name not in states
             ),

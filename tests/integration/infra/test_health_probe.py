@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -63,6 +64,15 @@ async def test_probe_names_why_it_is_not_ready(
             await database.close()
             assert [reason for reason in await watching.check() if "the database cannot be used" in reason]
         assert await watching.check() == ["the process is ending"]
+
+
+async def test_probe_advises_to_restore_a_deleted_log(
+    watching: ProcessProbe, deployment: Deployment, connection: Client
+) -> None:
+    async with Database(deployment) as database, watching.report_running(connection, database, None):
+        await connection.jetstream().delete_stream(LOG)
+        (reason,) = [each for each in await watching.check() if f"the stream {LOG}" in each]
+        assert reason == str(StreamsMissing([LOG]))
 
 
 async def test_process_is_not_ready_until_a_restored_log_is_replayed(

@@ -33,7 +33,7 @@ CONFIRM_SECONDS = 2.0
 _NO_STREAM = 10059
 """Error code of nats-server for an absent stream; an absent consumer has another code."""
 
-_NEXT_STEP = (
+LOG_ABSENT_STEP = (
     "if the stream was deleted, first restore its newest backup (`mnemon restore`). In a new "
     "deployment, `mnemon provision` creates the stream"
 )
@@ -44,7 +44,7 @@ class StreamsMissing(Exception):
 
     def __init__(self, names: Sequence[str]) -> None:
         if LOG in names:
-            problem = f"the stream {LOG} does not exist: {_NEXT_STEP}"
+            problem = f"the stream {LOG} does not exist: {LOG_ABSENT_STEP}"
         else:
             problem = f"missing streams: {', '.join(names)}. Run `mnemon provision`"
         super().__init__(problem)
@@ -112,7 +112,9 @@ async def watch_durables(
             if now is None:
                 if not is_gone:
                     log.error(
-                        "log stream deleted, nothing is stored", consumers=consumers, next_step=_NEXT_STEP
+                        "log stream deleted, nothing is stored",
+                        consumers=consumers,
+                        next_step=LOG_ABSENT_STEP,
                     )
             elif change or (is_gone and former is None):
                 log.critical("log stream replaced, ending this process", consumers=consumers)
