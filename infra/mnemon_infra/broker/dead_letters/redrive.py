@@ -142,9 +142,7 @@ async def _redrive_event(
 
 async def _redrive_trigger(connection: Client, letter: Letter) -> RedrivenLetter | KeptLetter:
     if letter.left_out:
-        return KeptLetter(
-            f"the letter lacks {letter.left_out} of the trigger, which had no room in it: drop the letter"
-        )
+        return KeptLetter(f"the letter had no room for {letter.left_out} of the trigger: drop the letter")
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )

@@ -61,7 +61,8 @@ class ForeignEvent(Exception):
     def __init__(self, position: int) -> None:
         super().__init__(
             f"another client wrote to {LOG} at position {position:,} during the restore. Stop all bots and "
-            f"consumers, delete the stream (nats stream rm {LOG}), then run the restore again"
+            f"consumers, delete the stream (nats stream rm {LOG}) or the new folder (--data DIR), then run "
+            "the restore again"
         )
 
 
@@ -73,7 +74,7 @@ class MessageTooLarge(Exception):
         super().__init__(
             f"the event at position {position:,} has {size:,} bytes, and the NATS server accepts at most "
             f"{most:,}. Set `max_payload: {needed}MB` in the server's configuration, reload it, and run the "
-            "same command again"
+            "same command again. The limit of the server of `mnemon up` is fixed"
         )
 
 
