@@ -6,7 +6,7 @@ collections.
 
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from mnemon_infra.vectors.edge.engine import lock_vectors
 from mnemon_infra.vectors.edge.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.embedding_metadata import RECORD, EmbeddingMetadata
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
+from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorStore
 
 _BLOCK: Final = 512
 """Bytes of a unit of `st_blocks`, which leaves out the holes of sparse files."""
@@ -44,14 +44,25 @@ async def open_vectors_as_of(
 
     Raises:
         VectorsNotMade: the generation as of this position has no vectors.
-        VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as in `open_vectors`.
+        VectorsOutdated: another model made the vectors, or their model is not recorded.
+        VectorsInUse, VectorsUnavailable, VectorsNotConfigured: as in `open_vectors`.
     """
     generation = locate_generation(deployment, "as of", position)
     if not await has_vectors(generation):
         raise VectorsNotMade(
             f"no vectors exist as of position {position}: run `mnemon rebuild --until {position}`"
         )
-    async with open_vectors(generation, model=model, dimension=dimension) as vectors:
+    async with AsyncExitStack() as ends:
+        try:
+            vectors = await ends.enter_async_context(
+                open_vectors(generation, model=model, dimension=dimension)
+            )
+        except VectorsOutdated as error:
+            # `mnemon reindex`, which the error names, makes the live vectors only.
+            raise VectorsOutdated(
+                f"the vectors as of position {position} were not made by {model}: run "
+                f"`mnemon rebuild --until {position}`"
+            ) from error
         yield vectors
 
 

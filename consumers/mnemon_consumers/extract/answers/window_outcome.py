@@ -79,7 +79,8 @@ def judge_answer(
 ) -> WindowJudgement:
     """Decide from a model's answer or failure whether a window is complete, retried or given up.
 
-    The window is given up after the attempts that the settings allow, or sooner after a refusal.
+    The window is given up after the attempts that the settings allow, or sooner after a refusal. A window
+    without messages ends with the outcome `gone`, whatever the answer.
     """
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)

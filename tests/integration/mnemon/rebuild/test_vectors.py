@@ -33,7 +33,7 @@ from mnemon_infra.vectors.generations import (
     locate_generation,
     open_vectors_as_of,
 )
-from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
+from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade, VectorsOutdated
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
@@ -284,6 +284,11 @@ async def test_vectors_as_of_a_position(
         query = await live_vectors.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
+    with pytest.raises(VectorsOutdated, match="`mnemon rebuild --until 1`"):
+        async with open_vectors_as_of(
+            site_with_vectors.deployment, first, model="openai/other", dimension=dimension
+        ):
+            raise AssertionError("it was opened")
     await drop_schema(
         site_with_vectors.database,
         locate_generation(site_with_vectors.deployment, "as of", first).database_schema,
