@@ -31,7 +31,7 @@ _LATIN: Final = re.compile("[A-Za-z]+")
 
 
 def detect_language(messages: Sequence[str], known: Iterable[str]) -> ContextLanguage:
-    """Return the language in which most texts are written.
+    """Return the language in which most texts are written, by the first `MOST_CHARACTERS` of each.
 
     Each text has one vote; in a tie, the language with more letters wins. So one foreign message among
     several does not change the language. A change would alter the headings before the facts, in the prefix of

@@ -66,7 +66,10 @@ class QueryMatches:
 
 
 def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
-    """Choose the fact that a query names; `facts` yields the id and the text of each fact."""
+    """Choose the fact that a query names; `facts` yields the id and the text of each fact.
+
+    Only the first `LONGEST` characters of the query count.
+    """
     asked = parse_words(query[:LONGEST])
     known = {fact_id: parse_words(text) for fact_id, text in facts}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]

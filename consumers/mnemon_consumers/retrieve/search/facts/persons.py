@@ -62,7 +62,10 @@ RELATIVES: Final = frozenset(_RELATIVES.split())
 
 @lru_cache(maxsize=REMEMBERED)
 def find_fact_person(text: str) -> Person | None:
-    """Return whom a fact is about, by its first words; None if they do not tell, or name both."""
+    """Return whom a fact is about, by its first words; None if they do not tell, or name both.
+
+    The first `LONGEST_SUBJECT` words within the first `READ` characters may name the person.
+    """
     words = _WORD.findall(_strip_possessives(text[:READ].lower()))
     for place, word in enumerate(words[:LONGEST_SUBJECT]):
         following = words[place + 1 : place + 1 + LONGEST_PREDICATE]
@@ -83,7 +86,8 @@ def find_fact_person(text: str) -> Person | None:
 def find_query_person(query: str) -> Person | None:
     """Return whom a question is about.
 
-    Return None if the question names both the user and others, or neither, or has a word of `RELATIVES`.
+    Return None if the question names both the user and others, or neither, or has a word of `RELATIVES`. Only
+    the first `READ` characters of the question are read.
     """
     written = _WORD.findall(_strip_possessives(query[:READ]))
     words = [word.lower() for word in written]

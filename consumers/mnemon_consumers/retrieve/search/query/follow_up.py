@@ -119,7 +119,8 @@ def weigh_antecedents(dependence: float, preceding: Sequence[str]) -> tuple[Ante
 
     Args:
         dependence: how far the query depends on the messages before it, 0 to 1.
-        preceding: the messages before it, oldest first.
+        preceding: the messages before it, oldest first; of each, the first `LONGEST_ANTECEDENT` characters
+            count.
     """
     if dependence == 0:
         return ()
@@ -137,7 +138,8 @@ def measure_dependence(query: str) -> float:
     The more content words a query has, the lower is the result; a name counts as two words. A query without
     content words, such as `really?`, depends fully. A query with content words stands alone unless it has a
     pronoun and no name, has another word that points back, such as "those" or "else", begins with a
-    conjunction, or has a question mark.
+    conjunction, or has a question mark. So does a query without words, or of more than `LONGEST_FOLLOW_UP`
+    characters.
     """
     if len(query) > LONGEST_FOLLOW_UP:
         return 0.0

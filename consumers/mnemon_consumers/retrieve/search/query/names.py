@@ -320,7 +320,10 @@ def _may_have_forms(word: str, *, is_sure: bool) -> bool:
 
 @lru_cache(maxsize=10_000)
 def split_name(name: str) -> tuple[NameWord, ...]:
-    """Return the words of a name without titles, particles and initials; all words if none is left."""
+    """Return the words of a name without titles, particles and initials; all words if none is left.
+
+    Only the first `LONGEST_NAME` characters of the name count.
+    """
     words = [_fold_word(each) for each in _WORD.findall(fold_characters(name[:LONGEST_NAME]))]
     particles = _load_given_names().particles
     telling = [each for each in words if (len(each) > 1 or each.isdigit()) and each not in particles]

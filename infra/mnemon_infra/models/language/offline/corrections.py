@@ -313,7 +313,10 @@ class ValueCorrection(NamedTuple):
 
 
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
-    """Return the correction that a sentence makes as a whole; None if it makes none, or an unclear one."""
+    """Return the correction that a sentence makes as a whole; None if it makes none, or an unclear one.
+
+    A question, a sentence with a quotation, and a sentence of more than `LONGEST` characters make none.
+    """
     if len(text) > LONGEST or "?" in text or '"' in text:
         return None
     forms = RUSSIAN if is_cyrillic else ENGLISH
@@ -339,7 +342,10 @@ def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
 
 
 def correct_own_values(text: str, *, is_cyrillic: bool) -> str:
-    """Return a sentence with its values corrected where it corrects itself: "in June, sorry, July"."""
+    """Return a sentence with its values corrected where it corrects itself: "in June, sorry, July".
+
+    A sentence of more than `LONGEST` characters is returned unchanged.
+    """
     if len(text) > LONGEST:
         return text
     forms = RUSSIAN if is_cyrillic else ENGLISH

@@ -52,7 +52,10 @@ def is_cyrillic(text: str) -> bool:
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text in order, without fenced code and lines quoted by `>`."""
+    """Yield the sentences of a text in order, without fenced code and lines quoted by `>`.
+
+    Only the first `LONGEST` characters of the text are read.
+    """
     prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
     for part in chain.from_iterable(map(_split_at_smiles, _BREAK.split(prose))):
         line = _LIST_MARK.sub("", " ".join(part.split()))

@@ -100,6 +100,8 @@ def match_sentence(
 ) -> list[UserStatement]:
     """Return the statements of a sentence: one, none, or one for each clause that is complete alone.
 
+    A joke has none, nor has a sentence of more than twice `LONGEST` characters.
+
     Args:
         sentence: the sentence.
         at: the time of the message.
