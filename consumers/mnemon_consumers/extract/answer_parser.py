@@ -179,6 +179,8 @@ def parse_answer(
 ) -> ParsedAnswer:
     """Parse the answer of a model.
 
+    Of an answer that is no valid JSON, the complete facts and relations count.
+
     Args:
         answer: the answer.
         messages: the messages of the request, in the order of their numbers in it.

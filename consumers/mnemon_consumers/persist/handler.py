@@ -60,6 +60,8 @@ class PersistConsumer:
     async def write_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Write the rows of events, then publish the triggers and notices that follow from them.
 
+        An event that the database refuses becomes a dead letter; the other events of the batch are written.
+
         Returns:
             An outcome for each delivery.
         """

@@ -316,8 +316,8 @@ async def change_settings(
 ) -> int:
     """Change settings in every process. A concurrent change by another writer is kept.
 
-    `edit` makes the new document of a tenant, or of the general settings, from the current one. It is called
-    again if another writer has changed the settings.
+    `edit` makes the new document of a tenant, or of the general settings, from the current one. If another
+    writer has changed the settings, `edit` is called again.
 
     Returns:
         The revision that is in force now.

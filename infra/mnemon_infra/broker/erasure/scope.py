@@ -221,7 +221,10 @@ def build_full_erasure(owner: Owner) -> ErasedUser:
 
 
 def find_first_source(delivery: Delivery) -> int:
-    """Return the lowest log position among those of an event and its sources."""
+    """Return the lowest log position among those of an event and its sources.
+
+    For an event that cannot be decoded, this is its own position.
+    """
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):

@@ -51,7 +51,10 @@ class GoogleModel:
         self._cached = cached
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request, with cached instructions if Google has them; see `LanguageModel.complete`."""
+        """Send a request, with cached instructions if Google has them; see `LanguageModel.complete`.
+
+        If Google refuses the request with cached instructions, the request is sent again with whole ones.
+        """
         name = await self._cached.find_content(request.instructions)
         if name is None:
             return await self._complete_uncached(request)
