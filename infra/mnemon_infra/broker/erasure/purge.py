@@ -51,7 +51,10 @@ AT_ONCE: Final = 50
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
-    """Return the erasures of a user and of their conversations, from the events `user.erased` in the log."""
+    """Return the erasures of a user and of their conversations, from the events `user.erased` in the log.
+
+    Events that cannot be decoded are left out.
+    """
     pattern = build_thing_filter(*owner, "user")
     if not await read_last_position(connection, pattern):  # the usual case
         return Erasures()

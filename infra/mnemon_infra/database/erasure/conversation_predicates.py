@@ -20,7 +20,7 @@ Columns = Mapping[str, ColumnElement[Any]]
 
 
 def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
-    """Return the condition that an erasure covers a row of the table `name`; callers compare the users."""
+    """Return the condition that an erasure covers a row of the table `name`, if both are of one user."""
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])

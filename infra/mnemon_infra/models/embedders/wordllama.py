@@ -204,7 +204,10 @@ class WordLlama:
         return matches
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
-        """Return the sum of the vectors of a word's tokens, also of a Russian one, normalised to length 1."""
+        """Return the sum of the vectors of a word's tokens, normalised to length 1.
+
+        Russian words, too, get the vectors of their tokens, unlike in `embed`.
+        """
         (vector,) = self._sum_tokens([word], None)
         return np.asarray(vector, dtype=np.float32)
 
