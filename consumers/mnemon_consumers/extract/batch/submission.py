@@ -112,8 +112,13 @@ class BatchSubmitter:
         """Submit a batch that the provider does not have.
 
         The windows of the batch are appended to the log first. If the process ends after that, the log
-        shows that the provider may have the batch. If no window is left to request, the batch is completed
-        instead.
+        shows that the provider may have the batch. A window leaves the batch if it was cleared, if its
+        request does not fit, or if the settings or the budget of its tenant no longer allow the request. If no
+        window is left, the batch is completed instead.
+
+        Raises:
+            ModelRefused: the provider does not support batches, or refuses the batch.
+            ModelUnavailable: the provider gives no usable answer; it may have the batch.
         """
         with self._budgets.open_reservations() as reservations:
             await self._submit_within_budget(connection, batch, model, reservations)
