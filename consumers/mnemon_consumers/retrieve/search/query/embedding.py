@@ -63,7 +63,7 @@ class QueryEmbedder:
 
         Args:
             owner: the user whose memory is searched.
-            query: a sentence, a question or some words.
+            query: a sentence, a question or some words; the first `LOOKED_AT` characters count.
             now: the moment of the search; "yesterday" in the query is the day before, in the time zone of
                 this moment.
             preceding: the messages before the query, oldest first; a query that stands alone ignores them.

@@ -55,7 +55,7 @@ class FactSearch:
         )
 
     def expire_caches(self) -> None:
-        """Drop the cached frequent names, after a swap of generations."""
+        """Drop the cached frequent names. Call this after a swap of generations."""
         self._frequent_names.clear()
 
     async def find_hits(self, inputs: ScopeInputs) -> ScopeAnswer:
