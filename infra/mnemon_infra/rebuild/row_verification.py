@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.rebuild.generations import RebuildProgress, Site
@@ -23,7 +23,6 @@ SETTLE_WAIT: Final = 20.0
 """Maximum seconds for `persist` to reach the end of the log, and to sweep."""
 
 _PAUSE: Final = 0.1
-_SWEEPS: Final = "work.persist.>"
 
 
 @dataclass(slots=True)
@@ -132,5 +131,7 @@ class RowVerifier:
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
-        sweeps = await list_waiting_subjects(self._place.connection, _SWEEPS)
-        return not sweeps and await self._place.load_applied_position() >= await self._place.load_log_end()
+        return (
+            not await has_waiting_sweep(self._place.connection, "persist")
+            and await self._place.load_applied_position() >= await self._place.load_log_end()
+        )

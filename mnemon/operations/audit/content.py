@@ -7,9 +7,9 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults
-from mnemon_contracts.subjects import Owner, build_trigger_subject
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.database.audit.removals import (
     GoneSummary,
     WrongRemoval,
@@ -75,4 +75,4 @@ async def _is_sweep_pending(connection: Client, database: Database, owner: Owner
     """Return whether a sweep is pending: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await load_last_watermark(database, *owner) > up_to:
         return True
-    return bool(await list_waiting_subjects(connection, build_trigger_subject("persist", *owner)))
+    return await has_waiting_sweep(connection, "persist", owner)

@@ -12,9 +12,9 @@ from nats.aio.client import Client
 from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
 from mnemon_consumers.index.document_chunks import split_chunks
 from mnemon_contracts.identity import derive_point_id
-from mnemon_contracts.subjects import Owner, build_trigger_subject
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.indexable import (
     IndexableItem,
@@ -143,7 +143,7 @@ class VectorAudit:
 
     async def _is_sweep_pending(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
-        return bool(await list_waiting_subjects(self._connection, build_trigger_subject("index", *owner)))
+        return await has_waiting_sweep(self._connection, "index", owner)
 
 
 def _get_event_id(point: Point) -> str:

@@ -15,6 +15,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.stream_reader import read_stream
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.rebuild.row_verification import (
@@ -117,7 +118,7 @@ class GenerationVerification:
 
     async def _is_settled(self) -> bool:
         return (
-            not await list_unswept_owners(self._place.connection)
+            not await has_waiting_sweep(self._place.connection, "index")
             and await self._read_indexed_position() >= await self._place.load_log_end()
         )
 

@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, retry_if_result, stop_after_delay, wait_fixe
 
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -93,4 +93,4 @@ async def _wait_for_sweeps(connection: Client) -> None:
         wait=wait_fixed(PAUSE),
         retry_error_callback=lambda _: None,
     )
-    await waiting(list_waiting_subjects, connection, "work.persist.>")
+    await waiting(has_waiting_sweep, connection, "persist")

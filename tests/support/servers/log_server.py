@@ -1,4 +1,4 @@
-"""A nats-server whose log can go back to an older state."""
+"""A nats-server whose streams can go back to an older state."""
 
 import asyncio
 import shutil
@@ -27,6 +27,15 @@ class LogServer:
         await self.server.stop()
         shutil.rmtree(self._home)
         shutil.copytree(self._copy, self._home)
+        await self.server.start()
+
+    async def restore_messages(self, stream: str) -> None:
+        """Bring back the messages of a stream, but not the states of its durables, as a kill may do."""
+        await self.server.stop()
+        (kept,) = self._copy.glob(f"jetstream/*/streams/{stream}/msgs")
+        messages = self._home / kept.relative_to(self._copy)
+        shutil.rmtree(messages)
+        shutil.copytree(kept, messages)
         await self.server.start()
 
 

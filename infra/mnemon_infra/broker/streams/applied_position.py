@@ -17,13 +17,15 @@ from mnemon_infra.process.cancellation import suppress_task_error
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
 
-async def read_applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
-    """Return the log position up to which a consumer has handled every event: applied, skipped or dead.
+async def read_applied_position(
+    stream_context: JetStreamContext, consumer: str = "persist", stream: str = LOG
+) -> int:
+    """Return the position up to which a consumer has handled every message: applied, skipped or dead.
 
-    The position is the `ack_floor` of the consumer, for all its processes. Some events beyond the position
-    may be handled already. An absent consumer has position 0.
+    The position is the `ack_floor` of the consumer, for all its processes. Some messages beyond the
+    position may be handled already. An absent consumer has position 0.
     """
-    info = await _read_info(stream_context, consumer)
+    info = await _read_info(stream_context, consumer, stream)
     return info.ack_floor.stream_seq if info and info.ack_floor else 0
 
 
@@ -131,10 +133,12 @@ class AppliedPosition:
         return False
 
 
-async def _read_info(stream_context: JetStreamContext, consumer: str) -> ConsumerInfo | None:
+async def _read_info(
+    stream_context: JetStreamContext, consumer: str, stream: str = LOG
+) -> ConsumerInfo | None:
     """Return the server's figures of a consumer; None for an absent consumer."""
     try:
-        info: ConsumerInfo = await stream_context.consumer_info(LOG, consumer)
+        info: ConsumerInfo = await stream_context.consumer_info(stream, consumer)
     except NotFoundError:
         return None
     return info

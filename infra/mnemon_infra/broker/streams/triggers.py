@@ -3,19 +3,22 @@
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import (
     InvalidId,
+    Owner,
     build_message_trigger_subject,
     build_trigger_subject,
     encode_token,
 )
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -69,13 +72,36 @@ async def publish_user_triggers(
 
 
 async def list_waiting_subjects(connection: Client, pattern: str) -> list[str]:
-    """Return the subjects of a pattern with a trigger or a schedule that no consumer has acknowledged.
+    """Return the subjects of a pattern with a stored trigger or schedule.
+
+    After a kill, the server may have triggers again that were acknowledged: see `has_waiting_sweep`.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
     """
     info = await connection.jetstream().stream_info(WORK, subjects_filter=pattern)
     return list(info.state.subjects or ())
+
+
+async def has_waiting_sweep(
+    connection: Client, consumer: Literal["persist", "index"], owner: Owner | None = None
+) -> bool:
+    """Return whether a trigger waits for a sweep of a user, or of any user if `owner` is None.
+
+    Triggers up to the position that the durable has acknowledged do not count: a killed server may have them
+    again, and delivers them to no consumer.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or the stream is absent.
+    """
+    stream_context = connection.jetstream()
+    pattern = f"work.{consumer}.>" if owner is None else build_trigger_subject(consumer, *owner)
+    handled = await read_applied_position(stream_context, f"{consumer}-sweep", WORK)
+    try:
+        await stream_context.get_msg(WORK, handled + 1, pattern, next=True)
+    except NotFoundError:
+        return False
+    return True
 
 
 def encode_users(users: Iterable[tuple[str, str]]) -> bytes:

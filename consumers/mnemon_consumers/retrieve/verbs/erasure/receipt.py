@@ -12,11 +12,11 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
-from mnemon_contracts.subjects import Owner, build_trigger_subject
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.erasure.purge import count_matches, count_remaining_messages
 from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser
 from mnemon_infra.broker.streams.applied_position import read_applied_position
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_in_inactive_generations,
@@ -134,7 +134,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
     """
     if await read_applied_position(connection.jetstream(), "index") < position:
         return False
-    return not await list_waiting_subjects(connection, build_trigger_subject("index", *owner))
+    return not await has_waiting_sweep(connection, "index", owner)
 
 
 async def count_stores(
