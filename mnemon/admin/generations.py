@@ -82,7 +82,7 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
         if await VECTORS.load_position(place.database, place.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
-                "Complete the swap first: mnemon rebuild",
+                "Complete the swap first: mnemon rebuild{data}",
             )
         try:
             return await remove_generation(place, name)

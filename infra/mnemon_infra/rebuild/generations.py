@@ -41,11 +41,22 @@ class RebuildProgress(Protocol):
 
 
 class RebuildBlocked(Exception):
-    """The operation is not possible now; `next_step` is an instruction for an operator."""
+    """The operation is not possible now."""
 
     def __init__(self, problem: str, next_step: str) -> None:
+        """Create an error.
+
+        Args:
+            problem: the reason.
+            next_step: an instruction for an operator. Commands in it end with `{data}`, the place of the
+                option that names the folder of the stack.
+        """
         super().__init__(problem)
-        self.next_step = next_step
+        self._next_step = next_step
+
+    def describe_next_step(self, data_option: str) -> str:
+        """Return the next step; `data_option` is " --data DIR", or "" for servers of the environment."""
+        return self._next_step.replace("{data}", data_option)
 
 
 class NoSuchGeneration(RebuildBlocked):
@@ -172,13 +183,13 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     found = await place.find_generation(schema)
     if found is None or found.reached is None:
         raise RebuildBlocked(
-            "the database has no former generation", "List the generations: mnemon rebuild --list"
+            "the database has no former generation", "List the generations: mnemon rebuild --list{data}"
         )
     if found.revision != find_head_revision():
         raise RebuildBlocked(
             f"schema {schema} is at revision {found.revision}, and this version of mnemon needs revision "
             f"{find_head_revision()}",
-            "Replace the generation: mnemon rebuild --drop before && mnemon rebuild",
+            "Replace the generation: mnemon rebuild --drop before{data} && mnemon rebuild{data}",
         )
     async with _make_generation_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)

@@ -64,12 +64,16 @@ async def drop_generation(visit: Visit) -> Response:
     try:
         schema = await remove_unused_generation(visit.connections, visit.form["name"])
     except RebuildBlocked as error:
+        next_step = error.describe_next_step(_spell_data_option(visit.connections))
         return visit.render_error(
-            PageError(409, "The generation cannot be dropped now", str(error), error.next_step)
+            PageError(409, "The generation cannot be dropped now", str(error), next_step)
         )
     return visit.redirect("/rebuilds", f"{schema} is removed.")
 
 
 def _spell_command(parts: ServerConnections, *options: str) -> str:
-    data = f" --data {quote(str(parts.data))}" if parts.data else ""
-    return " ".join(("mnemon rebuild", *options)) + data
+    return " ".join(("mnemon rebuild", *options)) + _spell_data_option(parts)
+
+
+def _spell_data_option(parts: ServerConnections) -> str:
+    return f" --data {quote(str(parts.data))}" if parts.data else ""

@@ -2,13 +2,14 @@
 
 from collections.abc import Coroutine
 from itertools import zip_longest
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption
+from mnemon.cli.options.target import DataOption, complete_command
 from mnemon.cli.rebuild import actions
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
@@ -127,33 +128,35 @@ def rebuild(
             "--yes works only together with --reembed or --redecide: add one of them, or leave --yes out",
         )
     if redecide:
-        _perform_action(redeciding.redecide(data, redecide, yes, as_json))
+        _perform_action(data, redeciding.redecide(data, redecide, yes, as_json))
     if reembed is not None:
-        _perform_action(reembedding.reembed(data, reembed, yes, as_json))
+        _perform_action(data, reembedding.reembed(data, reembed, yes, as_json))
     if show:
-        _perform_action(actions.show_generations(data, as_json))
+        _perform_action(data, actions.show_generations(data, as_json))
     if drop is not None:
-        _perform_action(actions.drop_generation(data, drop, as_json))
+        _perform_action(data, actions.drop_generation(data, drop, as_json))
     if until is not None:
-        _perform_action(actions.make_snapshot(data, parse_moment("--until", until), as_json))
+        _perform_action(data, actions.make_snapshot(data, parse_moment("--until", until), as_json))
     if verify:
-        _perform_action(actions.verify_generation(data, keep, as_json))
-    _perform_action(actions.swap_back(data, as_json) if back else actions.rebuild_generation(data, as_json))
+        _perform_action(data, actions.verify_generation(data, keep, as_json))
+    if back:
+        _perform_action(data, actions.swap_back(data, as_json))
+    _perform_action(data, actions.rebuild_generation(data, as_json))
 
 
-def _perform_action(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
-    perform_command(_run_action(work))
+def _perform_action(data: Path | None, work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:
+    perform_command(_run_action(data, work))
 
 
-async def _run_action(work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
+async def _run_action(data: Path | None, work: "Coroutine[Any, Any, ExitCode]") -> ExitCode:
     from mnemon_infra.generation_names import NameTooLong
     from mnemon_infra.rebuild.generations import NoSuchGeneration, RebuildBlocked
 
     try:
         return await work
     except NoSuchGeneration as error:
-        refuse(ExitCode.NEGATIVE_RESULT, str(error), error.next_step)
+        refuse(ExitCode.NEGATIVE_RESULT, str(error), error.describe_next_step(complete_command("", data)))
     except RebuildBlocked as error:
-        refuse(ExitCode.USAGE_ERROR, str(error), error.next_step)
+        refuse(ExitCode.USAGE_ERROR, str(error), error.describe_next_step(complete_command("", data)))
     except NameTooLong as error:
         refuse(ExitCode.USAGE_ERROR, str(error))

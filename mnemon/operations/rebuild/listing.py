@@ -54,7 +54,7 @@ async def remove_generation(place: Site, name: str) -> str:
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
-    next_step = "List the generations: mnemon rebuild --list"
+    next_step = "List the generations: mnemon rebuild --list{data}"
     if found is None:
         raise NoSuchGeneration(f"there is no generation {name!r}", next_step)
     if found.kind == "live":

@@ -64,6 +64,6 @@ async def require_no_former_generation(place: Site) -> None:
     if await place.find_generation(former):
         raise RebuildBlocked(
             f"the former generation, {former}, still exists",
-            "Drop the former generation with `mnemon rebuild --drop before`, or swap back to it with `mnemon "
-            "rebuild --back`",
+            "Drop the former generation with `mnemon rebuild --drop before{data}`, or swap back to it with "
+            "`mnemon rebuild --back{data}`",
         )

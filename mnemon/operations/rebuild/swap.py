@@ -122,7 +122,7 @@ async def open_former_generation(
             ) and await is_embedder_running(place):
                 raise RebuildBlocked(
                     "mnemon is running with a different embedding model from that of the former vectors",
-                    "Stop mnemon, then run: mnemon rebuild --back, with --data DIR for the stack of a folder",
+                    "Stop mnemon, then run: mnemon rebuild --back{data}",
                 )
             await generation_repository.drop_schema(place.database, to.database_schema)
             await drop_generation(to)

@@ -67,6 +67,12 @@ async def stop_with_a_fact(up: Up) -> None:
     assert await up.stop() == 0
 
 
+async def test_next_step_of_a_refusal_names_the_folder(shared: Up) -> None:
+    said = await ended(shared, "--drop", "unmade", code=1)
+    listing = f"mnemon rebuild --list --data {shared.data}"
+    assert said == f"mnemon: there is no generation 'unmade'\n  List the generations: {listing}\n"
+
+
 async def test_time_before_the_log_is_refused_with_the_time_of_its_first_event(
     deployment: Deployment, stock: Stock
 ) -> None:
