@@ -257,6 +257,12 @@ class TenantMove:
             raise MoveRefused(
                 f"the move of {self._tenant} is being reverted: run `mnemon tenant revert` again"
             )
+        if target is not None and target.move_id != source.move_id and target.state == "moved":
+            raise MoveRefused(
+                f"the tenant {self._tenant} has left the deployment at --to, which keeps its events from"
+                " before, and cannot move there again: move the tenant to a deployment that has no events of"
+                " the tenant"
+            )
         if target is not None and target.move_id != source.move_id:
             raise MoveRefused(
                 f"the deployment at --to took part in another move of the tenant {self._tenant} (state:"
@@ -288,8 +294,9 @@ class TenantMove:
         tenant = self._tenant
         if source is not None and not (source.is_confirmed or source.is_returning):
             raise MoveRefused(
-                f"the move of the tenant {tenant} from {source.peer} is not confirmed: confirm it there first"
-                " (mnemon tenant confirm)"
+                f"the move of the tenant {tenant} from {source.peer} is not confirmed: to move it back there,"
+                " run `mnemon tenant revert` there; to move the tenant on, first run `mnemon tenant confirm`"
+                " there"
             )
         if not await read_last_position(self._source.connection, build_owner_filter(tenant)):
             raise MoveRefused(

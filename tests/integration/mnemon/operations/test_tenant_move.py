@@ -449,6 +449,39 @@ async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
     assert summary["body"]["covers"] == ["since 0", "since 1", "since 2"]
     reply = await new.ask("history", f"{TENANT}.u1")
     assert (reply["error"]["code"], reply["error"]["moved_to"]) == ("moved", ADDRESSES[0])
+    with pytest.raises(MoveRefused, match="has left the deployment at --to"):
+        await pair.move()
+
+    assert (await new.ask("erase", f"{TENANT}.u5"))["error"]["code"] == "moved"
+    await confirm_move(
+        TenantSite(pair.new, pair.new_database, TENANT), TenantSite(pair.old, pair.old_database, TENANT)
+    )
+    assert "error" not in await new.ask("erase", f"{TENANT}.u5")
+    assert await Stock(pair.old).contents(f"{TENANT}.u5") == ["since 0", "since 1", "since 2"]
+
+
+@pytest.mark.parametrize("is_returning", [False, True], ids=["moved on", "reverted"])
+async def test_move_to_a_deployment_that_the_tenant_has_left_is_refused(
+    pair: Pair, is_returning: bool
+) -> None:
+    await Stock(pair.old).say("here", f"{TENANT}.u1.-")
+    lives = Residence("here", "m2", ADDRESSES[1], is_confirmed=not is_returning, is_returning=is_returning)
+    await write_residence(pair.old, TENANT, lives, 0)
+    await write_residence(
+        pair.new, TENANT, Residence("moved", "m1", ADDRESSES[0], is_returning=is_returning), 0
+    )
+    with pytest.raises(MoveRefused, match="has left the deployment at --to"):
+        await pair.move()
+    assert (await read_residence(pair.old, TENANT)).residence == lives
+
+
+async def test_unconfirmed_move_back_names_the_revert(pair: Pair) -> None:
+    await Stock(pair.old).say("here", f"{TENANT}.u1.-")
+    await write_residence(pair.old, TENANT, Residence("here", "m1", ADDRESSES[1]), 0)
+    with pytest.raises(
+        MoveRefused, match="is not confirmed: to move it back there, run `mnemon tenant revert`"
+    ):
+        await pair.move()
 
 
 async def test_move_into_another_memory_is_refused(pair: Pair) -> None:
