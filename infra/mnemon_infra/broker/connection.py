@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import nats
+import nats.errors
 import structlog
 from nats.aio.client import Client
 
@@ -28,7 +29,7 @@ class BrokerUnreachable(ConnectionError):
 
 
 class BrokerRefused(BrokerUnreachable):
-    """The server refuses the login, or the login or TLS of this process cannot be used."""
+    """The server refuses the login or a request, or the login or TLS of this process cannot be used."""
 
 
 class BrokerTooOld(BrokerUnreachable):
@@ -45,6 +46,27 @@ async def report_error(error: Exception) -> None:
         )
     else:
         log.warning("connection error reported", error=str(error) or type(error).__name__)
+
+
+@contextmanager
+def explain_denials(connection: Client) -> Iterator[None]:
+    """Raise `BrokerRefused` in place of a timeout in the block if the server denied a permission.
+
+    The server answers no request that it denies; it sends an error, of which nats-py keeps the last one.
+
+    Raises:
+        BrokerRefused: a request was not answered, and the login lacks a permission.
+    """
+    try:
+        yield
+    except nats.errors.TimeoutError as error:
+        denial = str(connection.last_error)
+        if "permissions violation" not in denial.lower():
+            raise
+        raise BrokerRefused(
+            f"the login at the NATS server may not do this ({denial.removeprefix('nats: ')}): log in as an "
+            "operator, by the name and password in MNEMON_NATS_URL that `mnemon auth operator` shows"
+        ) from error
 
 
 CHECK_TIMEOUT = 8.0

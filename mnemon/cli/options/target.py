@@ -108,14 +108,15 @@ async def open_broker(deployment: "Deployment", name: str) -> AsyncIterator["Cli
     `name` is the name of the connection, which the server's monitoring shows.
 
     Raises:
-        BrokerUnreachable: no server that mnemon can use answers.
+        BrokerUnreachable: no server that mnemon can use answers, or the login lacks a permission.
     """
-    from mnemon_infra.broker.connection import connect_deployment
+    from mnemon_infra.broker.connection import connect_deployment, explain_denials
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()  # keep log lines out of the output that a program reads
     async with await connect_deployment(deployment, name=name) as connection:
-        yield connection
+        with explain_denials(connection):
+            yield connection
 
 
 @asynccontextmanager

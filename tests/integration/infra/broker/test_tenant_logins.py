@@ -36,6 +36,7 @@ from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
 from tests.support.patience import PATIENT
+from tests.support.processes.stack import mnemon
 from tests.support.servers.qdrant import locate_vectors
 
 IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
@@ -201,6 +202,20 @@ async def test_the_client_says_that_it_is_not_permitted(guarded: TenantServer) -
         with pytest.raises(PublishFailed, match="permissions violation") as failed:
             await memory.publish("u", "user", "hi")
         assert not failed.value.retryable
+
+
+async def test_provisioning_with_the_login_of_workers_names_the_missing_permission(tmp_path: Path) -> None:
+    with FolderLogins(tmp_path).edit():
+        pass
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    try:
+        refused = await mnemon("provision", MNEMON_NATS_URL=server.build_login_url("worker"))
+    finally:
+        await server.stop()
+    assert refused.code == 3
+    assert 'may not do this (permissions violation for publish to "$js.api.stream.create.log")' in refused.err
+    assert "`mnemon auth operator`" in refused.err
 
 
 async def test_connection_without_login_is_refused(guarded: TenantServer) -> None:
