@@ -92,10 +92,15 @@ class Manifest(BaseModel):
         return self.segments[-1].last_stored_at if self.segments else 0
 
     @property
+    def files(self) -> list[StoredFile]:
+        """All files of the backup without the manifest: the record of the deployment, then the segments."""
+        record = [self.deployment] if self.deployment else []
+        return [*record, *(each.file for each in self.segments)]
+
+    @property
     def file_names(self) -> set[str]:
         """Names of all files of the backup, without the manifest."""
-        files = [each.file for each in self.segments]
-        return {each.name for each in (*files, *([self.deployment] if self.deployment else []))}
+        return {each.name for each in self.files}
 
     def encode(self) -> bytes:
         """Return the manifest as JSON."""

@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from mnemon.operations.backup.encryption import BackupCipher
 from mnemon.operations.backup.manifest import (
     DEPLOYMENT_FOLDER,
@@ -18,6 +20,8 @@ from mnemon.operations.backup.manifest import (
     StoredFile,
 )
 from mnemon_infra.storage.object_store import LocalStore, ObjectMissing, ObjectStore
+
+log = structlog.get_logger("backup")
 
 LOCK_NAME: Final = "lock"
 
@@ -79,18 +83,35 @@ class BackupRepository:
         stored = await self._read_stored(file)
         return await asyncio.to_thread(self.cipher.decrypt, stored, f"{file.name} in {self.location}")
 
-    async def require_same_key(self, file: StoredFile) -> None:
-        """Check that a restore with one passphrase or identity can decrypt a file and those written next.
+    async def require_same_key(self, manifest: Manifest) -> None:
+        """Check that a restore with one passphrase or identity can decrypt a backup and files written next.
+
+        The first intact file decides: the record of the deployment, unless it is damaged, else a segment.
 
         Raises:
-            BackupUnusable: the file is missing or damaged.
+            BackupUnusable: all files are missing or damaged.
             KeyUnusable: the file has another passphrase, or only one of both has a passphrase.
             StoreUnavailable: the store cannot be read.
             ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """
-        if self.cipher.name:
-            stored = await self._read_stored(file)
+        if not self.cipher.name or not manifest.files:
+            return
+        for file in manifest.files:
+            try:
+                stored = await self._read_stored(file)
+            except BackupUnusable as error:
+                log.warning(
+                    "damaged backup file found",
+                    error=str(error),
+                    next_step="check all files after this run: mnemon restore SOURCE --check",
+                )
+                continue
             await asyncio.to_thread(self.cipher.require_same_key, stored, self.location)
+            return
+        raise BackupUnusable(
+            f"all files of the backup in {self.location} are missing or damaged: name another destination, "
+            "or bring the files back from another copy of the backup"
+        )
 
     async def _read_stored(self, file: StoredFile) -> bytes:
         where = f"{file.name} in {self.location}"

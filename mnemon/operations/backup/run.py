@@ -129,8 +129,7 @@ class _BackupRun:
         end = await self._read_log_end()
         if former:
             require_same_encryption(self._repository.cipher, former.encryption, self._repository.location)
-            if former.deployment:
-                await self._repository.require_same_key(former.deployment)
+            await self._repository.require_same_key(former)
             await self._require_same_log(former, end)
             self._known = former.position
         kept, after = select_kept_segments(former.segments if former else ())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from structlog.testing import capture_logs
 
 from mnemon.operations.backup.encryption import BackupCipher, KeyUnusable, NoCipher, choose_cipher
 from mnemon.operations.backup.manifest import BackupUnusable, Manifest
@@ -19,7 +20,13 @@ from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.run import BackupResult, SegmentSize, read_records, run_backup
 from mnemon.operations.backup.segments import LogRecord
 from mnemon.operations.restore.later_erasures import LaterErasures
-from mnemon.operations.restore.run import RestoreResult, find_later_erasures, open_backup, restore_log
+from mnemon.operations.restore.run import (
+    RestoreResult,
+    find_later_erasures,
+    open_backup,
+    restore_log,
+    verify_backup,
+)
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
@@ -328,6 +335,34 @@ async def test_a_killed_run_leaves_a_whole_backup(
     )
     await restore(other, folder)
     assert await records_of(other) == await records_of(stock.connection)
+
+
+async def test_an_encrypted_backup_replaces_a_damaged_record_of_the_deployment(
+    stock: Stock, folder: Path, tmp_path: Path
+) -> None:
+    for name in "right", "wrong":
+        (tmp_path / name).write_text(name)
+    encrypted, other = (
+        repository(folder, choose_cipher(passphrase_file=tmp_path / name)) for name in ("right", "wrong")
+    )
+    await fill(stock, 5)
+    result = await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
+    damaged = result.manifest.deployment
+    assert damaged
+    (folder / damaged.name).write_bytes(b"damaged")
+    with pytest.raises(KeyUnusable, match="the passphrase of the backup"):
+        await run_backup(stock.connection, other, None, ignore_progress, SMALL)
+    with capture_logs() as lines:
+        await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
+    (found,) = [line["error"] for line in lines if line["event"] == "damaged backup file found"]
+    assert damaged.name in found
+    backup = await open_backup(encrypted)
+    assert await verify_backup(backup, ignore_progress) == 5
+
+    for each in backup.manifest.files:
+        (folder / each.name).unlink()
+    with pytest.raises(BackupUnusable, match=r"all files of the backup .*: name another destination"):
+        await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
 
 
 async def test_a_damaged_segment_is_named(stock: Stock, folder: Path, other: Client) -> None:
