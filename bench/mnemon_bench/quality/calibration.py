@@ -77,8 +77,9 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
         the point of the curve with the highest F1. `precise` is the point at the lowest threshold from which
         on the precision is at least `PRECISION`, or None.
         `recommended`: `update` and `duplicate`, for `dedupe.update_threshold` and
-        `dedupe.duplicate_threshold`. Each has the required precision in every language; in a language without
-        such a threshold, no pair exceeds it. For `duplicate`, only the label `same` counts as positive.
+        `dedupe.duplicate_threshold`, or None if a language has no `precise` point. Each has the required
+        precision in every language. For `duplicate`, only the label `same` counts as positive; in a language
+        without such a threshold, no pair exceeds it.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -156,21 +157,24 @@ def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
 
 def _recommend_thresholds(
     similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]
-) -> dict[str, float]:
+) -> dict[str, float] | None:
     """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
-    `duplicate` is not below `update`. If no threshold of a language is precise enough, the threshold is one
-    that no pair exceeds.
+    `duplicate` is not below `update`. Return None if no `update` of a language is precise enough.
     """
     update, duplicate = 0.0, 0.0
     for _, rows in _group_by_language(pairs):
         some = similarities[rows]
         labels = np.array([pairs[row].label for row in rows])
-        update = max(update, _find_lowest_precise(some, labels != "different"))
-        duplicate = max(duplicate, _find_lowest_precise(some, labels == "same"))
+        precise = _find_precise(_compute_curve(some, labels != "different"))
+        if precise is None:
+            return None
+        update = max(update, precise.threshold)
+        duplicate = max(duplicate, _find_duplicate_threshold(some, labels == "same"))
     return {"update": update, "duplicate": max(update, duplicate)}
 
 
-def _find_lowest_precise(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
+def _find_duplicate_threshold(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
+    """Return the lowest precise threshold; without one, a threshold that no pair exceeds."""
     point = _find_precise(_compute_curve(similarities, alike)) if alike.any() else None
     return point.threshold if point else min(1.0, float(np.ceil(similarities.max() * 100) / 100))

@@ -103,8 +103,23 @@ def _show_thresholds(measured: dict[str, Any]) -> None:
                 rows.append((language, *figures, marked.get(threshold, "")))
     show_table(("language", "above", "precision", "recall", "F1", ""), rows)
     recommended = measured["recommended"]
+    if recommended is None:
+        _show_languages_without_threshold(measured)
+        return
     typer.echo("\nThresholds that reach the precision in every language:\n")
     typer.echo(
         f"  mnemon settings set dedupe.update_threshold={recommended['update']}"
         f" dedupe.duplicate_threshold={recommended['duplicate']}"
     )
+
+
+def _show_languages_without_threshold(measured: dict[str, Any]) -> None:
+    languages = [
+        language
+        for language, found in measured["languages"].items()
+        if language != "all" and found["precise"] is None
+    ]
+    typer.echo(f"\nNo threshold separates the pairs in: {', '.join(languages)}. To merge none by similarity:")
+    typer.echo("\n  mnemon settings set dedupe.update_threshold=1 dedupe.duplicate_threshold=1\n")
+    typer.echo("The defaults of wordllama do so in all languages but English: with wordllama, keep them.")
+    typer.echo("To find thresholds for other languages, calibrate with their pairs alone.")

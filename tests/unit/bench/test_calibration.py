@@ -90,10 +90,16 @@ async def test_the_strictest_language_decides() -> None:
     assert measured["recommended"] == {"update": 0.7, "duplicate": 0.7}
 
 
-async def test_where_nothing_is_precise_nothing_is_merged() -> None:
-    measured = await calibrate_embedder(Given(), pairs("en", same=[0.6], different=[0.905]))
-    assert measured["languages"]["en"]["precise"] is None
-    assert measured["recommended"] == {"update": 0.91, "duplicate": 0.91}
+async def test_no_threshold_is_recommended_if_none_is_precise_in_a_language() -> None:
+    english = pairs("en", same=[0.9], different=[0.5])
+    measured = await calibrate_embedder(Given(), [*english, *pairs("ru", same=[0.6], different=[0.905])])
+    assert measured["languages"]["ru"]["precise"] is None
+    assert measured["recommended"] is None
+
+
+async def test_where_no_duplicate_is_precise_no_pair_is_one() -> None:
+    measured = await calibrate_embedder(Given(), pairs("en", same=[0.6], update=[0.905], different=[0.5]))
+    assert measured["recommended"] == {"update": 0.5, "duplicate": 0.91}
 
 
 @pytest.mark.long
@@ -136,7 +142,14 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MNEMON_NATS_URL", raising=False)
     shown = CliRunner().invoke(app, ["calibrate", str(PAIRS)])
     assert shown.exit_code == 0, shown.output
-    assert "dedupe.update_threshold=" in shown.output
+    assert "No threshold separates the pairs in: ru." in shown.output
+    english = tmp_path / "english.jsonl"
+    english.write_text(
+        "".join(line for line in PAIRS.read_text().splitlines(True) if json.loads(line)["language"] == "en")
+    )
+    shown = CliRunner().invoke(app, ["calibrate", str(english)])
+    assert "Thresholds that reach the precision in every language" in shown.output
+    assert "dedupe.update_threshold=0.66" in shown.output
     found = CliRunner().invoke(app, ["calibrate", str(PAIRS), "--provider", "wordllama", "--json"])
     assert json.loads(found.stdout)["model"] == load_wordllama().model
     assert CliRunner().invoke(app, ["calibrate", str(tmp_path / "none.jsonl")]).exit_code == 2
