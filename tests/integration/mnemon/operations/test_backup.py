@@ -337,6 +337,7 @@ async def test_a_killed_run_leaves_a_whole_backup(
     assert await records_of(other) == await records_of(stock.connection)
 
 
+@pytest.mark.long
 async def test_an_encrypted_backup_replaces_a_damaged_record_of_the_deployment(
     stock: Stock, folder: Path, tmp_path: Path
 ) -> None:
