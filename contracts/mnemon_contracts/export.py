@@ -79,7 +79,10 @@ def find_differences(root: Path, files: Mapping[Path, str]) -> list[str]:
 
 
 def write_files(root: Path, files: Mapping[Path, str]) -> None:
-    """Write `files`, which maps paths relative to `root` to texts."""
+    """Write texts to files below `root`, and create absent folders.
+
+    `files` has the text of each path; paths are relative to `root`.
+    """
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

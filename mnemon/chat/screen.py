@@ -1,4 +1,4 @@
-"""Output of a conversation and of its memory."""
+"""Output of `mnemon chat`: the conversation, and the user's memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

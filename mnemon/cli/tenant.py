@@ -184,7 +184,8 @@ async def move(
             f" Requests were refused for {result.pause_seconds:.2f} s."
         )
     typer.echo(
-        "Next: let its bots connect to this address, run the same command again, then: mnemon tenant confirm"
+        "Next: let the tenant's bots connect to this address, and run the same command again. Then run "
+        "`mnemon tenant confirm` with the same tenant and deployments"
     )
     return ExitCode.DONE
 
@@ -307,9 +308,8 @@ async def abandon(
     if result.has_copy and not result.is_revert:
         typer.echo(
             "The other deployment keeps a copy from which nothing is derived. To continue with it: mnemon"
-            f" tenant move {tenant} --to ... To erase a user of the copy, which rules out a later move to"
-            f" that deployment: mnemon erase {tenant} USER --data DIR, with the folder of the other"
-            " deployment"
+            f" tenant move {tenant} --to URL|DIR. To erase a user of the copy, which rules out a later move"
+            f" to that deployment, run there: mnemon erase {tenant} USER"
         )
     return ExitCode.DONE
 

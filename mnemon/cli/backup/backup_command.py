@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,7 +72,11 @@ async def backup(
     ):
         with show_positions() as progress:
             result = await run_backup(connection, repository, text, partial(progress, "events"))
-    _show_result(result, destination, as_json)
+    if passphrase_file:
+        key = f" --passphrase-file {quote(str(passphrase_file))}"
+    else:
+        key = " --identity FILE" if recipient else ""
+    _show_result(result, f"mnemon restore {quote(destination)}{key} --check", destination, as_json)
     return ExitCode.DONE
 
 
@@ -107,7 +112,7 @@ def _read_logins(data: Path | None, file: Path | None) -> str | None:
     return text
 
 
-def _show_result(result: "BackupResult", destination: str, as_json: bool) -> None:
+def _show_result(result: "BackupResult", check: str, destination: str, as_json: bool) -> None:
     manifest = result.manifest
     if as_json:
         show_json(
@@ -132,4 +137,4 @@ def _show_result(result: "BackupResult", destination: str, as_json: bool) -> Non
     if result.rewritten:
         rewritten = format_count(result.rewritten, "segment", "was")
         typer.echo(f"{rewritten} written again without events that were erased since.")
-    typer.echo(f"To check the backup: mnemon restore {destination} --check")
+    typer.echo(f"To check the backup: {check}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.backup.options import PassphraseOption, open_repository, show_positions
-from mnemon.cli.options.target import load_deployment, require_deployment
+from mnemon.cli.options.target import complete_command, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
@@ -279,20 +279,20 @@ def _show_result(
     )
     typer.echo(f"{restored} {format_count(replayed, 'event', 'is')} replayed into the database.")
     if result.erasures:
-        typer.echo(_describe_erasures(result))
+        typer.echo(_describe_erasures(result, request.data))
     for line in _describe_logins(request, logins):
         typer.echo(line)
-    where = f" --data {request.data}" if request.data else ""
     start = (
-        f"mnemon up{where}"
+        complete_command("mnemon up", request.data)
         if request.data
         else "mnemon run persist index dedupe compact extract maintain retrieve"
     )
-    typer.echo(f"Next: {start}. Searches find everything once `index` has caught up: mnemon status{where}")
-    typer.echo(f"Then compare log and stores: mnemon audit{where}")
+    status = complete_command("mnemon status", request.data)
+    typer.echo(f"Next: {start}. Searches find everything once `index` has caught up: {status}")
+    typer.echo(f"Then compare log and stores: {complete_command('mnemon audit', request.data)}")
 
 
-def _describe_erasures(result: "RestoreResult") -> str:
+def _describe_erasures(result: "RestoreResult", data: Path | None) -> str:
     erasures = format_count(len(result.erasures), "erasure")
     left_out = f"{format_count(result.left_out, 'event', 'was')} left out"
     if not result.is_repeated:
@@ -300,7 +300,8 @@ def _describe_erasures(result: "RestoreResult") -> str:
     return (
         f"This run applied no erasures: an earlier run had finished the log, and {left_out} then."
         f" The register has {erasures} after the backup."
-        " Repeat those that are newer than that run: mnemon erase TENANT USER"
+        " When mnemon runs, repeat those that are newer than that run:"
+        f" {complete_command('mnemon erase TENANT USER', data)}"
     )
 
 

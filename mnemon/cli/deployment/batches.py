@@ -65,7 +65,8 @@ async def batches(
         _show_batches(shown, state)
         if older:
             options = "" if state == "all" else f" --state {state}"
-            typer.echo(f"older: {complete_command(f'mnemon batches --before {older}{options}', data)}")
+            command = f"mnemon batches --before {older} --limit {limit}{options}"
+            typer.echo(f"older: {complete_command(command, data)}")
     return ExitCode.DONE
 
 

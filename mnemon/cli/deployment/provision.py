@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mnemon.cli.options.target import DataOption, open_broker, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, open_broker, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from mnemon_infra.config import Deployment
 
@@ -40,7 +41,9 @@ def provision(
     Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
     """
     deployment = require_deployment(data, "broker")
-    perform_command(_show_drift(deployment, as_json) if check else _provision_server(deployment, as_json))
+    perform_command(
+        _show_drift(deployment, data, as_json) if check else _provision_server(deployment, as_json)
+    )
 
 
 async def _provision_server(deployment: "Deployment", as_json: bool) -> ExitCode:
@@ -52,7 +55,7 @@ async def _provision_server(deployment: "Deployment", as_json: bool) -> ExitCode
     return ExitCode.DONE
 
 
-async def _show_drift(deployment: "Deployment", as_json: bool) -> ExitCode:
+async def _show_drift(deployment: "Deployment", data: "Path | None", as_json: bool) -> ExitCode:
     from mnemon_infra.broker.provisioning.topology import list_drift
 
     async with open_broker(deployment, "mnemon-provision") as connection:
@@ -62,7 +65,8 @@ async def _show_drift(deployment: "Deployment", as_json: bool) -> ExitCode:
     if not differing:
         return ExitCode.DONE
     typer.echo(f"mnemon: the NATS server differs in: {', '.join(differing)}", err=True)
-    typer.echo("  Change it where it is managed, or run: mnemon provision", err=True)
+    command = complete_command("mnemon provision", data)
+    typer.echo(f"  Correct this where the streams are managed, or run: {command}", err=True)
     return ExitCode.NEGATIVE_RESULT
 
 

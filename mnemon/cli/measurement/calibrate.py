@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mnemon.cli.options.target import DataOption, load_deployment, open_broker, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_command,
+    load_deployment,
+    open_broker,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_table
 
@@ -72,7 +78,7 @@ async def calibrate(
     if as_json:
         show_json(measured)
     else:
-        _show_thresholds(measured)
+        _show_thresholds(measured, data)
     return ExitCode.DONE
 
 
@@ -89,7 +95,7 @@ async def _choose_embedding(deployment: "Deployment", provider: str | None, mode
     return usual if model is None else Embedding.create_strict(provider=usual.provider, model=model)
 
 
-def _show_thresholds(measured: dict[str, Any]) -> None:
+def _show_thresholds(measured: dict[str, Any], data: Path | None) -> None:
     typer.echo(f"{measured['model']}, {measured['pairs']} pairs")
     rows: list[tuple[object, ...]] = []
     for language, found in measured["languages"].items():
@@ -104,22 +110,24 @@ def _show_thresholds(measured: dict[str, Any]) -> None:
     show_table(("language", "above", "precision", "recall", "F1", ""), rows)
     recommended = measured["recommended"]
     if recommended is None:
-        _show_languages_without_threshold(measured)
+        _show_languages_without_threshold(measured, data)
         return
     typer.echo("\nThresholds that reach the precision in every language:\n")
-    typer.echo(
-        f"  mnemon settings set dedupe.update_threshold={recommended['update']}"
+    command = (
+        f"mnemon settings set dedupe.update_threshold={recommended['update']}"
         f" dedupe.duplicate_threshold={recommended['duplicate']}"
     )
+    typer.echo(f"  {complete_command(command, data)}")
 
 
-def _show_languages_without_threshold(measured: dict[str, Any]) -> None:
+def _show_languages_without_threshold(measured: dict[str, Any], data: Path | None) -> None:
     languages = [
         language
         for language, found in measured["languages"].items()
         if language != "all" and found["precise"] is None
     ]
     typer.echo(f"\nNo threshold separates the pairs in: {', '.join(languages)}. To merge none by similarity:")
-    typer.echo("\n  mnemon settings set dedupe.update_threshold=1 dedupe.duplicate_threshold=1\n")
+    command = "mnemon settings set dedupe.update_threshold=1 dedupe.duplicate_threshold=1"
+    typer.echo(f"\n  {complete_command(command, data)}\n")
     typer.echo("The defaults of wordllama do so in all languages but English: with wordllama, keep them.")
     typer.echo("To find thresholds for other languages, calibrate with their pairs alone.")

@@ -256,8 +256,8 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
         if made_by and made_by.terms != bm25.VERSION:
             progress.show_line(
                 f"The live vectors have version {made_by.terms} of the term weights, the rebuilt ones "
-                f"version {bm25.VERSION}, so words or vectors differ: run `mnemon reindex`, then verify "
-                "again."
+                f"version {bm25.VERSION}, so words or vectors differ: stop mnemon, run "
+                f"`{complete_command('mnemon reindex', data)}`, and verify again when `index` has caught up."
             )
         async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
             patience = SETTLE_WAIT if is_running else 0

@@ -61,7 +61,7 @@ def rebuild(
         bool,
         typer.Option(
             "--back",
-            help="Apply all later events to the former generation, and swap it with the live one.",
+            help="Apply the events since the swap to the former generation, and swap it with the live one.",
         ),
     ] = False,
     drop: Annotated[

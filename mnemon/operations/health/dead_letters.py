@@ -37,5 +37,6 @@ def warn_of_dead_letters(letters: int, oldest: datetime | None, now: datetime) -
         return
     yield (
         f"dead letters kept: {letters:,}, the oldest since {oldest.astimezone(UTC):%Y-%m-%d}. "
-        "Redrive or drop them: `mnemon dead list`. The setting retention.dead_letter_days removes old letters"
+        "List them with `mnemon dead list`, then redrive or drop them. The setting "
+        "retention.dead_letter_days removes old letters"
     )

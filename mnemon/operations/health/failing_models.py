@@ -1,4 +1,4 @@
-"""Language models that refuse or do not answer, and the windows that consumers gave up because of them."""
+"""Language models that refuse or do not answer, and windows and conversations given up because of them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import aclosing
@@ -8,6 +8,7 @@ from typing import Final
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
+from mnemon.display_text import format_count
 from mnemon.operations.health.services import request_replies
 from mnemon_consumers.model_reports import SUBJECT, parse_reports
 from mnemon_contracts.settings.groups import SettingsV1
@@ -70,8 +71,9 @@ class GivenUpState(BaseModel):
     @property
     def problem(self) -> str:
         asked = f"{self.model}, " if self.model else ""
+        unit = "window" if self.consumer == "extract" else "conversation"
         return (
-            f"{self.windows:,} windows of {self.tenant} were given up by {self.consumer} since "
+            f"{self.consumer} has given up {format_count(self.windows, unit)} of {self.tenant} since "
             f"{_format_time(self.since)} ({asked}{self.reason}). {self.next_step}"
         )
 
@@ -105,7 +107,7 @@ async def find_failing_models(
 
 
 async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
-    """Count the dead letters of windows by tenant, consumer, model and reason.
+    """Count the dead letters of windows and conversations by tenant, consumer, model and reason.
 
     Raises:
         nats.errors.Error: the server does not answer, or has no stream of dead letters.
@@ -142,7 +144,7 @@ async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
 def describe_problems(
     failing: Iterable[FailingModelState], given_up: Iterable[GivenUpState]
 ) -> Iterator[str]:
-    """Yield a sentence for each failing model and each group of windows that were given up."""
+    """Yield the problem of each failing model, and of each group of windows or conversations given up."""
     yield from (each.problem for each in failing)
     yield from (each.problem for each in given_up)
 

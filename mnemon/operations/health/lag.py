@@ -55,11 +55,11 @@ class Lag(BaseModel):
     is_paused_by_dead_letters: bool = False
     """True if too many dead letters caused the pause; False if an operator did, or if there is no pause."""
     per_second: float | None = None
-    """Deliveries that end per second; None if no messages wait, or if there is only one sample."""
+    """Deliveries that end per second; None if no messages wait in either sample, or if there is only one."""
     grows_per_second: float | None = None
-    """Growth of the lag in messages per second; negative if it shrinks."""
+    """Growth of the lag in messages per second, negative if it shrinks; None as for `per_second`."""
     seconds_left: float | None = None
-    """Seconds until no message waits, at the current rate; None if the lag does not shrink."""
+    """Seconds until no message waits, at the current rate; None unless `grows_per_second` is negative."""
 
     @property
     def waiting(self) -> int:

@@ -32,7 +32,9 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         return
     made_by = await read_model_record(place.deployment)
     if made_by is None:
-        raise VectorsOutdated("the embedding model of the vectors is not recorded: run `mnemon reindex`")
+        raise VectorsOutdated(
+            "the embedding model of the vectors is not recorded: stop mnemon and run `mnemon reindex`"
+        )
     async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         yield vectors
 

@@ -23,7 +23,7 @@ SWEEP_CONCURRENCY: Final = 4
 """Maximum number of users whose points are swept at the same time: a sweep mostly waits for the rows."""
 
 SWEEP_PAGES: Final = 50
-"""Pages after which users are swept before the end, so that the list of users does not grow with the log."""
+"""Pages between two sweeps of users during a replay, so that the list of users stays short."""
 
 
 class VectorReplay:

@@ -114,15 +114,15 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
 
 
 def describe_arrival(tenant: str, residence: Residence) -> str:
-    """Return the error of a command that ran in the target of a move, with the deployment for --data."""
+    """Return the error of a command that ran in the target of a move; it names the source."""
     if residence.is_abandoned:
         return (
             f"this deployment has only the copy of an abandoned move: the tenant {tenant} is at"
-            f" {residence.peer}; name that deployment as --data"
+            f" {residence.peer}; run the command for that deployment (--data or MNEMON_NATS_URL)"
         )
     return (
-        f"the tenant {tenant} is moving here from {residence.peer}: name that deployment as --data, and"
-        " this one as --to"
+        f"the tenant {tenant} is moving here from {residence.peer}: run the command for that deployment"
+        " (--data or MNEMON_NATS_URL), with this one as --to"
     )
 
 

@@ -558,8 +558,8 @@ class TenantMove:
                 raise MoveRefused(
                     f"the settings of the tenant {self._tenant} do not fit the general settings at"
                     f" {self._target_address}: {error}. Change the settings of the tenant at"
-                    f" {self._source_address} (mnemon settings set --tenant {self._tenant}), or the general"
-                    f" settings at {self._target_address}, then run the same command again"
+                    f" {self._source_address} (mnemon settings set --tenant {self._tenant} NAME=VALUE), or"
+                    f" the general settings at {self._target_address}, then run the same command again"
                 ) from error
 
 
@@ -583,7 +583,8 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
         if (left.state, arrived.state) != ("moved", "here"):
             raise MoveRefused(
                 f"the move of the tenant {source.tenant} between these deployments has not ended, or was "
-                "reverted: run `mnemon tenant status`, which names the next step"
+                "reverted: if it has not ended, run the interrupted `mnemon tenant move` or `mnemon tenant "
+                "revert` again; a reverted move needs no confirmation"
             )
         for site, residence in ((target, arrived), (source, left)):
             if not is_dry_run and not residence.is_confirmed:

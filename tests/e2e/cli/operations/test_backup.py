@@ -57,7 +57,9 @@ async def test_encrypted_backup_needs_its_key(
 ) -> None:
     folder = tmp_path / "backup"
     recipient = str(identity.to_public())
-    assert (await mnemon("backup", folder, "--recipient", recipient, "--data", shared.data)).code == 0
+    made = await mnemon("backup", folder, "--recipient", recipient, "--data", shared.data)
+    assert made.code == 0
+    assert f"mnemon restore {folder} --identity FILE --check" in made.out
     without = await mnemon("restore", folder, "--check")
     plain = await mnemon("backup", folder, "--data", shared.data)
     (tmp_path / "other.txt").write_text(str(pyrage.x25519.Identity.generate()))

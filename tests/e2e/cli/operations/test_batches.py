@@ -94,7 +94,7 @@ async def test_batches_lists_page_by_page(run: Run, deployment: Deployment) -> N
     assert [each["batch_id"] for each in first["batches"]] == ["b0", "b1", "b2"]
     then = json.loads((await run("batches", "--limit", "3", "--before", first["next"], "--json")).out)
     assert ([each["batch_id"] for each in then["batches"]], then["next"]) == (["b3", "b4"], None)
-    assert f"mnemon batches --before {first['next']}" in (await run("batches", "--limit", "3")).out
+    assert f"mnemon batches --before {first['next']} --limit 3" in (await run("batches", "--limit", "3")).out
 
 
 async def test_invalid_use_is_refused(run: Run) -> None:

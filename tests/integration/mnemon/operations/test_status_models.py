@@ -128,7 +128,7 @@ async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(
         await online_extraction.has(4, "window.answered")
         health = await seen(
             online_extraction,
-            "3 windows of acme were given up by extract since",
+            "extract has given up 3 windows of acme since",
             f"openai/{MODEL}, unreadable",
             "mnemon dead redrive",
         )
