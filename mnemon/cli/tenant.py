@@ -317,7 +317,7 @@ async def abandon(
 @app.command("status")
 @perform_async
 async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
-    """Show where a tenant is, and the number of late events that this deployment has not forwarded.
+    """Show where a tenant is, and the late events and removals that this deployment has not forwarded.
 
     Exits with code 1 if there are such events.
 
@@ -350,11 +350,14 @@ async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonO
         typer.echo(
             f"{tenant}: {residence.state}{confirmed}{abandoned}. The other deployment is {residence.peer}."
         )
-        if late:
-            typer.echo(
-                f"{format_count(late, 'event')} arrived here since it left. To forward late events before the"
-                f" move is confirmed: mnemon tenant move {tenant} --to URL|DIR"
-            )
+        withheld = len(residence.withheld) if late else 0
+        command = f"mnemon tenant move {tenant} --to URL|DIR"
+        if late > withheld:
+            arrived = format_count(late - withheld, "event")
+            typer.echo(f"{arrived} arrived here since the tenant left. To forward late events: {command}")
+        if withheld:
+            kept = format_count(withheld, "late removal", "was")
+            typer.echo(f"{kept} not forwarded, so that newer messages stay. To list them: {command}")
     return ExitCode.NEGATIVE_RESULT if late else ExitCode.DONE
 
 

@@ -90,7 +90,7 @@ class Callers:
         Args:
             address: IP address of the client. After several wrong keys, its requests without a valid key are
                 refused for a while; valid keys are accepted, because clients behind a proxy share an address.
-            credentials: the key in the header `Authorization`; None if the header is absent or has no key.
+            credentials: the key in the header `Authorization`; None if it has no bearer key.
 
         Raises:
             Problem: the key is missing, wrong or revoked, the address has to wait, or the process looks up
@@ -174,7 +174,7 @@ class Callers:
 
 
 def read_credentials(connection: HTTPConnection) -> HTTPAuthorizationCredentials | None:
-    """Return the key in the header `Authorization` of a request; None if the header has no key."""
+    """Return the key in the header `Authorization` of a request; None if it has no bearer key."""
     scheme, given = get_authorization_scheme_param(connection.headers.get("Authorization"))
     if scheme.lower() != "bearer" or not given:
         return None

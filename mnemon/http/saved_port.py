@@ -25,6 +25,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
 
     Raises:
         PortTaken: the chosen port cannot be opened.
+        OSError: no free port can be opened, or the file cannot be written.
     """
     if port:
         try:

@@ -84,7 +84,11 @@ class _MemoryHandlers:
     async def call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call a tool. Errors that the model can correct, or has to know, become results of the tool."""
+        """Call a tool. Errors that the model can correct, or has to know, become results of the tool.
+
+        Raises:
+            MCPError: there is no tool with this name.
+        """
         if params.name not in MCP_TOOLS:
             raise MCPError(
                 types.INVALID_PARAMS, f"there is no tool {params.name!r}: list the tools with `tools/list`"

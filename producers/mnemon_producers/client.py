@@ -163,6 +163,9 @@ class MemoryClient(MemoryTools):
         """Return the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
 
         For a rejected event, `rejected` has the reason.
+
+        Raises:
+            AskFailed: the request got no result, or `retrieve` is too old to return an outcome.
         """
         request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
@@ -306,6 +309,9 @@ class MemoryClient(MemoryTools):
 
         With `before`, a log position, return the last messages before it: give the `seq` of the first message
         of the former reply, and its `conversation`, until a reply has no messages.
+
+        Raises:
+            AskFailed: the request got no result, or `retrieve` is too old for `before`.
         """
         request = HistoryV1.create_strict(
             limit=limit, conversation=conversation, before=before, min_seq=min_seq, as_of=as_of

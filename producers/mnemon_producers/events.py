@@ -80,7 +80,7 @@ def check_id(field: str, identifier: str) -> None:
     """Check that `identifier` can be an id; `field` is the argument that the message names.
 
     Raises:
-        InvalidId: the string cannot be an id; the message names the field.
+        InvalidId: `identifier` is not a string, or the string cannot be an id; the message names `field`.
     """
     if not isinstance(identifier, str):
         raise InvalidId(f"{field}: must be a string, not {identifier!r}")

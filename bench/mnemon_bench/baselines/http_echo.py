@@ -1,4 +1,4 @@
-"""HTTP server with one route that echoes the body, which `bench gateway` compares with.
+"""HTTP server with one route that echoes the body: the reference of `bench gateway`.
 
 It runs FastAPI and uvicorn in a separate process, and does no other work.
 """

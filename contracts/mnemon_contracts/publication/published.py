@@ -101,7 +101,11 @@ def load_examples_of(name: str) -> dict[str, Any]:
 
 
 def load_examples() -> Examples:
-    """Read the example bodies of all contracts."""
+    """Read the example bodies of all contracts, by name of the contract.
+
+    Raises:
+        json.JSONDecodeError: an example is not JSON.
+    """
     return {name: load_examples_of(name) for name in CONTRACTS}
 
 

@@ -14,7 +14,7 @@ pages = PageSection("Rebuilds", "/rebuilds")
 _COMMANDS: Final = (
     ("Compare the live generation with a rebuilt one, row by row and vector by vector", "--verify"),
     ("Rebuild rows and vectors from the log, and swap them in",),
-    ("Swap back to the former generation, with all later events", "--back"),
+    ("Swap back to the former generation, with the events since the swap", "--back"),
     ("Make a snapshot as of a time, next to the live generation", "--until 2026-11-21T10:00:00Z"),
     (
         "Repeat the decisions on all facts with other thresholds, and make the changes after confirmation",

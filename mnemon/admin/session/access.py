@@ -59,7 +59,7 @@ class Access:
         return self._attempts.get_wait(address)
 
     def log_in(self, token: str, address: str) -> str | None:
-        """Return the cookie of a new session; None if `token` is wrong."""
+        """Return the cookie of a new session; None if `token` is wrong, which counts against `address`."""
         if not hmac.compare_digest(token.strip().encode(), self._token):
             self._attempts.record_failure(address)
             return None

@@ -129,7 +129,7 @@ async def _check_backup(request: _RestoreRequest, as_json: bool) -> ExitCode:
         return ExitCode.DONE
     _warn_of_interruption(backup)
     typer.echo(
-        f"The backup of {manifest.created_at} is as its manifest states: {format_count(events, 'event')} up"
+        f"The backup of {manifest.created_at} agrees with its manifest: {format_count(events, 'event')} up"
         f" to log position {manifest.position:,}, in {format_count(len(manifest.segments), 'segment')}."
     )
     return ExitCode.DONE

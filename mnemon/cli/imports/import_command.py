@@ -288,10 +288,12 @@ def markdown(
     """Import facts, profile fields and tasks from Markdown, one per line.
 
     The line of a fact is `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`; the marks in brackets
-    are optional. A line with a check box, such as `- [ ] Call the bank`, is a task. A fact keeps its id on
-    four conditions: its line has an id, a tier and an importance; the default policy accepts the fact; no
-    other fact of the user has the id; and the user has no facts from other sources. Otherwise, the fact is
-    proposed like any other fact, and may be rejected or merged into another fact.
+    are optional. A line with a check box, such as `- [ ] Call the bank`, is a task. Below the heading
+    `User data`, a line such as `- city: Lisbon` is a profile field.
+
+    A fact keeps its id on four conditions: its line has an id, a tier and an importance; the default policy
+    accepts the fact; no other fact of the user has the id; and the user has no facts from other sources.
+    Otherwise, the fact is proposed like any other fact, and may be rejected or merged into another fact.
 
     Exits with code 1 if a record is refused.
 

@@ -88,7 +88,10 @@ _NEGATIVE_CODES: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
 def parse_as_of(given: str | None) -> int | datetime | None:
-    """Parse the value of an `AsOfOption`; end the command with code 2 if it is invalid or in the future."""
+    """Parse the value of an `AsOfOption`, which may be None.
+
+    End the command with code 2 if the value is invalid or in the future.
+    """
     return None if given is None else parse_moment("--as-of", given)
 
 

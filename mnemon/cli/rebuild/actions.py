@@ -153,6 +153,8 @@ class ExclusiveSite(NamedTuple):
 async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
     """Lock the servers for the duration of the block, and complete an interrupted swap.
 
+    The errors of servers, and of names that are too long, propagate.
+
     Raises:
         RebuildBlocked: another process rebuilds.
     """
@@ -172,6 +174,8 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     """Rebuild a generation and swap it with the live one, or only complete an interrupted swap.
+
+    The errors of servers, and of names that are too long, propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, a former generation exists, or another schema has the name
@@ -215,7 +219,9 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
 
 
 async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
-    """Make the former generation live again, with all later events.
+    """Make the former generation live again, with the events since the swap.
+
+    The errors of servers, and of names that are too long, propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, there is no former generation, its schema has another
@@ -239,6 +245,8 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
 
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
     """Compare the live generation with a generation rebuilt from the log.
+
+    The errors of servers, and of names that are too long, propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, or another schema has the name of the new generation.
@@ -278,6 +286,8 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
 
 async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> ExitCode:
     """Make a snapshot as of a log position or a time; end the command if the log has no such position.
+
+    The errors of servers, and of names that are too long, propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, or another schema has the name of the snapshot.
@@ -357,6 +367,8 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
 
 async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCode:
     """Remove a generation that is not live.
+
+    The errors of servers, and of names that are too long, propagate.
 
     Raises:
         NoSuchGeneration: no generation has this name.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
     """Embed all texts with another model, show pairs of facts judged differently, and swap if confirmed.
 
+    The errors of servers and models, and of names that are too long, propagate.
+
     Raises:
         RebuildBlocked: another process rebuilds, mnemon runs, there are no vectors, a former generation
             exists, or another schema has the name of the new generation.
@@ -139,7 +141,7 @@ def _preview_to_json(preview: "ReembedPreview") -> dict[str, Any]:
 def _show_preview(preview: "ReembedPreview") -> None:
     typer.echo(f"from {preview.model} to {preview.new_model}: {format_count(preview.points, 'point')}")
     facts, pairs = format_count(preview.facts, "fact"), format_count(preview.pairs, "pair")
-    typer.echo(f"{facts}, {pairs} of one user's facts compared.")
+    typer.echo(f"{facts}; {pairs} compared, each of two facts of the same user.")
     if not preview.changes:
         typer.echo("Dedupe would decide the same for all pairs.")
         return

@@ -83,7 +83,7 @@ def _create_endpoint(verb: VerbContract) -> Callable[..., Any]:
 
 
 def _check_key(key: str | None, request: Contract) -> str | None:
-    """Return the key of a request.
+    """Return the key of a request; None if the request has none.
 
     Raises:
         InvalidBody: the key cannot be an id, or a repetition of the request may change another fact.

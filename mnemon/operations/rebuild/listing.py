@@ -51,6 +51,7 @@ async def remove_generation(place: Site, name: str) -> str:
     Raises:
         NoSuchGeneration: no generation has this name.
         RebuildBlocked: the generation is live, or no rebuild has made the schema of this name.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")

@@ -74,6 +74,9 @@ class Redecision:
         """Return the corrections without making them.
 
         `progress` is called with the number of users that are done, and the number of all users.
+
+        Raises:
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now.
         """
         return await self._redecide_all(self._deciding.find_corrections, progress)
 

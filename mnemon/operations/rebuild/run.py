@@ -59,6 +59,7 @@ async def require_no_former_generation(place: Site) -> None:
 
     Raises:
         RebuildBlocked: a former generation exists, or another schema has its name.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
     """
     former = name_generation(place.live, "former")
     if await place.find_generation(former):

@@ -93,6 +93,6 @@ def warn_of_late_events(counts: Mapping[str, int]) -> Iterator[str]:
     for tenant, count in counts.items():
         yield (
             f"{count:,} events of the tenant {tenant} arrived in this deployment since the tenant moved to"
-            " another one: let its bots connect to the other deployment, and forward the events with `mnemon"
-            " tenant move`"
+            " another one: let its bots connect to the other deployment, and run `mnemon tenant move` again,"
+            " which forwards events and lists the removals that it withholds"
         )

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+import msgspec
 import pytest
 from nats.aio.client import Client
 from structlog.testing import capture_logs
@@ -91,3 +92,18 @@ async def test_command_names_an_unreadable_residence_and_the_next_step(
     assert shown.exit_code == 3, repr(shown.exception)
     assert "the residence of the tenant globex is invalid" in shown.stderr
     assert "nats kv revert settings residence.globex REVISION" in shown.stderr
+
+
+async def test_status_tells_withheld_removals_from_events_to_forward(
+    deployment: Deployment, connection: Client
+) -> None:
+    await write_residence(connection, "acme", msgspec.structs.replace(MOVED, withheld=(3,)), 0)
+    environment = {"MNEMON_NATS_URL": str(deployment.nats_url)}
+    arguments = ["tenant", "status", "acme"]
+    withheld = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))
+    assert withheld.exit_code == 1, repr(withheld.exception)
+    assert "1 late removal was not forwarded, so that newer messages stay." in withheld.stdout
+    assert "To forward late events" not in withheld.stdout
+    await connection.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role":"user","content":"late"}')
+    late = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))
+    assert "1 event arrived here since the tenant left. To forward late events: mnemon tenant" in late.stdout
