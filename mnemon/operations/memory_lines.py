@@ -38,8 +38,9 @@ class MessagePositions(NamedTuple):
 
     Attributes:
         map_exactly: maps the given message; returns None if the message is gone.
-        map_first: maps the given message, or the next message that still exists.
-        map_last: maps the given message, or the last message before it that still exists.
+        map_first: maps the given message, or the next message that still exists; returns None without one.
+        map_last: maps the given message, or the last message before it that still exists; returns None
+            without one.
     """
 
     map_exactly: Callable[[int], int | None]

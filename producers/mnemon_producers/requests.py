@@ -65,7 +65,8 @@ class Questioner:
             InvalidId: `user` cannot be an id.
             InvalidBody: the request is larger than `BODY_LIMIT`.
             TenantMoved: the tenant has moved to another deployment.
-            AskFailed: no reply arrived in time, or the reply is invalid or has an error.
+            AskFailed: the request cannot be sent, no process answers the verb, no reply arrived in time, or
+                the reply is invalid or has an error.
         """
         check_id("user", user)
         subject = build_ask_subject(self._tenant, user, verb, version)

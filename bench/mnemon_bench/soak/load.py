@@ -80,7 +80,7 @@ class SoakLoad:
         }
 
     async def run(self) -> None:
-        """Perform operations and erasures until cancelled."""
+        """Perform operations, erasures and retention until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._perform_operations(group))
             group.create_task(self._erase_in_turn())

@@ -276,8 +276,8 @@ class Retrieval(Settings):
         ge=0,
         le=1,
         description="Minimum score of a hit, if the request sets no `threshold`. Default: no minimum, but "
-        "messages that probably do not answer a question are left out, and items of another scope with less "
-        "than a quarter of its best score, unless a reranker scored them; 0 keeps them.",
+        "messages that probably do not answer a question are left out, and other items with less than a "
+        "quarter of the best score of their scope, unless a reranker scored them; 0 keeps them.",
     )
     decay_days: float = Field(
         default=60,

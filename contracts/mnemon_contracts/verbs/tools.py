@@ -54,8 +54,8 @@ class SearchRequest(Contract):
         ge=0,
         le=1,
         description="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither "
-        "is set, messages that probably do not answer a question are left out, and items of another scope "
-        "with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.",
+        "is set, messages that probably do not answer a question are left out, and other items with less "
+        "than a quarter of the best score of their scope, unless a reranker scored them; 0 keeps them.",
     )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
@@ -70,11 +70,12 @@ class SearchRequest(Contract):
     collection: Text | None = Field(
         default=None,
         description="Search only documents of this collection, such as a repository. A request with "
-        "`collection` or `origin`, and without `scope`, searches only documents.",
+        "`collection` or `origin`, and without `scope`, searches only documents. Default: no restriction.",
     )
     origin: Origin | None = Field(
         default=None,
-        description="Search only files of indexed plain folders (`folder`) or repositories (`repository`).",
+        description="Search only files of indexed plain folders (`folder`) or repositories (`repository`). "
+        "Default: no restriction.",
     )
 
 
@@ -259,7 +260,7 @@ class FactsReplyV1(Reply):
     total: int | None = Field(
         default=None,
         ge=0,
-        description="Number of facts on all pages, in the requested tier.",
+        description="Number of facts on all pages, of the requested tier or of all tiers.",
     )
     next: Text | None = Field(
         default=None, description="Value of `after` for the next page; absent on the last page."
@@ -445,7 +446,11 @@ class ForgetReplyV1(Reply):
 class TasksV1(Contract):
     """List, add, finish or remove tasks of the user."""
 
-    action: Literal["list", "add", "done", "remove"] = Field(default="list", description="Action to perform.")
+    action: Literal["list", "add", "done", "remove"] = Field(
+        default="list",
+        description="`list` returns the tasks, `add` adds one, `done` marks one as done, and `remove` "
+        "removes one.",
+    )
     task_id: Identifier | None = Field(
         default=None,
         description="Id of the task. Default for `add`: a new UUID; `done` and `remove` require the id.",

@@ -137,8 +137,8 @@ def search(
             min=0,
             max=1,
             help="Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is "
-            "set, messages that probably do not answer a question are left out, and items of the other "
-            "scopes with less than a quarter of the best score; 0 shows them, too.",
+            "set, messages that probably do not answer a question are left out, and other items with less "
+            "than a quarter of the best score of their scope, unless a reranker scored them; 0 shows them.",
         ),
     ] = None,
     collection: Annotated[

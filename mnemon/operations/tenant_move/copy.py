@@ -277,6 +277,7 @@ def require_no_foreign_events(copy: TenantCopy, tenant: str) -> None:
     """
     if copy.foreign:
         raise MoveRefused(
-            f"the deployment at --to has {copy.foreign:,} events of the tenant {tenant} that do not come from"
-            " this move: two memories cannot be merged. Move to a deployment that has no events of the tenant"
+            f"the deployment at --to has events of the tenant {tenant} ({copy.foreign:,}) that do not come"
+            " from this move: two memories cannot be merged. Move to a deployment that has no events of the"
+            " tenant"
         )

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from nats.aio.client import Client
 
+from mnemon.display_text import format_count
 from mnemon.operations.tenant_move.deployment import stream_log
 from mnemon.operations.tenant_move.events import SourceEvent, build_copy_prefix, has_prefix
 from mnemon_contracts.subjects import build_owner_filter, build_user_filters
@@ -92,7 +93,7 @@ def warn_of_late_events(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a warning for each tenant with late events."""
     for tenant, count in counts.items():
         yield (
-            f"{count:,} events of the tenant {tenant} arrived in this deployment since the tenant moved to"
-            " another one: let its bots connect to the other deployment, and run `mnemon tenant move` again,"
-            " which forwards events and lists the removals that it withholds"
+            f"{format_count(count, 'event')} of the tenant {tenant} arrived here since the tenant moved to"
+            " another deployment: let its bots connect to the other deployment, and run `mnemon tenant move`"
+            " again, which forwards events and lists the removals that it withholds"
         )

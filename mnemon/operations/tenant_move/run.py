@@ -17,6 +17,7 @@ import structlog
 from nats.js.errors import NotFoundError
 from tenacity import AsyncRetrying, retry_if_not_result, stop_after_delay, wait_fixed
 
+from mnemon.display_text import format_count
 from mnemon.operations.tenant_move.api_keys import copy_api_keys
 from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign_events
 from mnemon.operations.tenant_move.deployment import (
@@ -311,9 +312,9 @@ class TenantMove:
         """
         if windows := await self._source.database.run_query(count_batched_windows(self._tenant)):
             raise MoveRefused(
-                f"{windows:,} windows of {self._tenant} wait in batches of a provider: set extraction.mode to"
-                " online for the tenant, so that no further batches begin, and move the tenant when the open"
-                " batches have ended (mnemon batches --state open)"
+                f"batches of a provider have {format_count(windows, 'window')} of {self._tenant}: set"
+                " extraction.mode to online for the tenant, so that no further batches begin, and move the"
+                " tenant when the open batches have ended (mnemon batches --state open)"
             )
 
     async def _prepare_switch(self, copy: TenantCopy) -> None:
@@ -428,9 +429,9 @@ class TenantMove:
         self._progress("verification of events", up_to, up_to)
         if differences:
             raise MoveDiffers(
-                f"{len(differences):,} events of {self._tenant} were not copied correctly; the first: "
-                f"{differences[0]}. Run the same command again; if the command fails again, report "
-                "the difference to the developers of mnemon"
+                f"{format_count(len(differences), 'event')} of {self._tenant} not copied correctly; the"
+                f" first: {differences[0]}. Run the same command again; if the command fails again, report"
+                " the difference to the developers of mnemon"
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
@@ -460,8 +461,8 @@ class TenantMove:
             different = await self._compare_rows(copy, sorted(users), up_to)
             if different and time.monotonic() > end:
                 raise MoveDiffers(
-                    f"the rows of {len(different):,} users of {self._tenant} differ between the deployments; "
-                    "the first difference: "
+                    f"the rows of {format_count(len(different), 'user')} of {self._tenant} differ between the"
+                    " deployments; the first difference: "
                     f"{next(iter(different.values()))}. Run the same command again; if the command "
                     "fails again, report the difference to the developers of mnemon"
                 )

@@ -927,7 +927,7 @@ export interface FactsReplyV1 {
    */
   facts: StoredFact[];
   /**
-   * Number of facts on all pages, in the requested tier.
+   * Number of facts on all pages, of the requested tier or of all tiers.
    */
   total?: number;
   /**
@@ -1099,7 +1099,7 @@ export interface SearchV1 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of another scope with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and other items with less than a quarter of the best score of their scope, unless a reranker scored them; 0 keeps them.
    */
   threshold?: number | null;
   /**
@@ -1119,11 +1119,11 @@ export interface SearchV1 {
    */
   as_of?: string | Date | number | null;
   /**
-   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents.
+   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents. Default: no restriction.
    */
   collection?: string | null;
   /**
-   * Search only files of indexed plain folders (`folder`) or repositories (`repository`).
+   * Search only files of indexed plain folders (`folder`) or repositories (`repository`). Default: no restriction.
    */
   origin?: ("folder" | "repository") | null;
 }
@@ -1202,7 +1202,7 @@ export interface SearchV2 {
    */
   limit?: number;
   /**
-   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and items of another scope with less than a quarter of its best score, unless a reranker scored them; 0 keeps them.
+   * Minimum score of a hit, 0 to 1. Default: the setting `retrieval.threshold`. If neither is set, messages that probably do not answer a question are left out, and other items with less than a quarter of the best score of their scope, unless a reranker scored them; 0 keeps them.
    */
   threshold?: number | null;
   /**
@@ -1222,11 +1222,11 @@ export interface SearchV2 {
    */
   as_of?: string | Date | number | null;
   /**
-   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents.
+   * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents. Default: no restriction.
    */
   collection?: string | null;
   /**
-   * Search only files of indexed plain folders (`folder`) or repositories (`repository`).
+   * Search only files of indexed plain folders (`folder`) or repositories (`repository`). Default: no restriction.
    */
   origin?: ("folder" | "repository") | null;
   /**
@@ -1393,7 +1393,7 @@ export interface Task {
  */
 export interface TasksV1 {
   /**
-   * Action to perform.
+   * `list` returns the tasks, `add` adds one, `done` marks one as done, and `remove` removes one.
    */
   action?: "list" | "add" | "done" | "remove";
   /**
