@@ -37,7 +37,8 @@ def decode_event(address: Address, body: bytes) -> Event:
 
     Raises:
         UnknownEvent: the registry lacks the event or its version.
-        InvalidBody: the body does not satisfy the contract of its version.
+        InvalidBody: the body does not satisfy the contract of its version, or the converted body that of the
+            latest version.
     """
     return upcast_body(find_contract(address), address.version, body)
 
@@ -48,7 +49,8 @@ def upcast_body(event: EventContract, version: int, body: bytes) -> Event:
     An empty body counts as `{}` if its version has no required field.
 
     Raises:
-        InvalidBody: the body does not satisfy the contract of its version.
+        InvalidBody: the body does not satisfy the contract of its version, or the converted body that of the
+            latest version.
     """
     if not body and not any(
         field.is_required() for field in event.versions[version - 1].model_fields.values()

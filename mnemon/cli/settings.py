@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Show and change run-time settings. Running processes apply changes at once. A change of the "
-    "embedding model needs `mnemon rebuild --reembed`.",
+    help="Show and change run-time settings. Running processes apply changes at once, except a "
+    "change of the embedding model: `mnemon rebuild --reembed` makes it, with the new vectors.",
 )
 
 SettingsTenantOption = Annotated[

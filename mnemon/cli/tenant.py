@@ -273,9 +273,9 @@ async def abandon(
     The command also works after `mnemon tenant move` was killed, even within the write pause: requests are
     then answered again at once. API keys that the move copied are revoked in the other deployment. The copied
     events stay there with a mark: nothing is derived from them, and a later `mnemon tenant move` continues
-    with them. `mnemon erase TENANT USER --data DIR`, with the folder of the other deployment, erases users of
-    the copy; the tenant can then no longer move there. A begun `revert` is abandoned in the same way. After a
-    switch, use `mnemon tenant revert`.
+    with them. `mnemon erase TENANT USER`, run for the other deployment, erases users of the copy; the tenant
+    can then no longer move there. A begun `revert` is abandoned in the same way. After a switch, use `mnemon
+    tenant revert`.
 
     Example: `mnemon tenant abandon acme --to ./other --data ./memory`
 

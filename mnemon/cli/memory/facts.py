@@ -200,7 +200,7 @@ def get(
         str | None,
         typer.Option(
             help="Scope of the id: memories, messages, documents or summaries. Default: the first "
-            "scope that has the id."
+            "of these that has the id."
         ),
     ] = None,
     offset: Annotated[

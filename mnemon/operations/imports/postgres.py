@@ -130,7 +130,7 @@ class RowReader:
     def read_session_memory(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
         """Yield the key facts and the summaries of a session as proposed facts.
 
-        For an invalid one, yield its refusal.
+        Yield a refusal in place of each part that is invalid: the whole memory, a list or a text.
         """
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
