@@ -188,7 +188,12 @@ def add_problem_handlers(application: FastAPI) -> None:
 
 
 def _build_malformed_body() -> Problem:
-    return Problem(HTTPStatus.BAD_REQUEST, "bad_request", "body: is not JSON; send JSON", field="body")
+    return Problem(
+        HTTPStatus.BAD_REQUEST,
+        "bad_request",
+        "body: is not JSON in UTF-8, or is nested too deeply; correct it",
+        field="body",
+    )
 
 
 def _describe_invalid_request(error: RequestValidationError) -> Problem:

@@ -56,7 +56,9 @@ def _parse_json(body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise PydanticCustomError("json_invalid", "is not JSON; send JSON") from error
+        raise PydanticCustomError(
+            "json_invalid", "is not JSON in UTF-8, or is nested too deeply; correct it"
+        ) from error
 
 
 def _encode_json(value: object) -> bytes:

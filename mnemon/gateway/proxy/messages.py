@@ -126,7 +126,7 @@ def _fit_identifier(text: str | None) -> str | None:
 
 
 def list_shown_texts(messages: Iterable[ChatMessage]) -> list[str]:
-    """Return the texts of messages as a context shows them; a context names the tools that an answer called."""
+    """Return the texts of messages as a context shows them, with the names of called tools."""
     texts = []
     for message in messages:
         texts += [message.text, ", ".join(dict.fromkeys(call.name for call in message.tool_calls))]

@@ -72,7 +72,8 @@ class ConversationRecorder:
     def record_request(self, thread: Thread, messages: Sequence[ChatMessage]) -> asyncio.Task[bool]:
         """Start a task that publishes the new messages.
 
-        The task returns True if they are published, False if they cannot be published.
+        The task returns True if they are published, False if they cannot be published or if `MAX_TASKS` other
+        tasks run.
         """
         if len(self._tasks) >= MAX_TASKS:
             log.warning("messages not published", tenant=thread.tenant, messages=len(messages), reason="busy")

@@ -84,13 +84,13 @@ class BackupRepository:
         return await asyncio.to_thread(self.cipher.decrypt, stored, f"{file.name} in {self.location}")
 
     async def require_same_key(self, manifest: Manifest) -> None:
-        """Check that a restore with one passphrase or identity can decrypt a backup and files written next.
+        """Check that one passphrase or identity can decrypt a backup and the files that are written next.
 
         The first intact file decides: the record of the deployment, unless it is damaged, else a segment.
 
         Raises:
             BackupUnusable: all files are missing or damaged.
-            KeyUnusable: the file has another passphrase, or only one of both has a passphrase.
+            KeyUnusable: the passphrases of the file and of the cipher differ, or only one has a passphrase.
             StoreUnavailable: the store cannot be read.
             ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         """

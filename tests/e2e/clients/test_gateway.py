@@ -400,7 +400,7 @@ async def test_malformed_json_is_refused_whatever_its_content_type(
             assert answer.headers["Content-Type"] == "application/problem+json"
             problem = answer.json()
             assert (problem["code"], problem["field"]) == ("bad_request", "body")
-            assert problem["detail"] == "body: is not JSON; send JSON"
+            assert problem["detail"] == "body: is not JSON in UTF-8, or is nested too deeply; correct it"
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", None])
