@@ -151,7 +151,7 @@ def build_problem(error: Exception) -> Problem:
             return Problem(
                 HTTPStatus.NOT_FOUND,
                 _CODE[HTTPStatus.NOT_FOUND],
-                "there is no such address; `/docs` of the gateway lists the addresses of all requests",
+                "there is no such address; `/docs` of the gateway lists the addresses below `/v1`",
             )
         case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": allowed}):
             return Problem(

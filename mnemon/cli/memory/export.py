@@ -211,7 +211,7 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
             ExitCode.USAGE_ERROR,
             f"{output} is a folder, and the export writes one file",
             f"Name the file: -o {output / 'FILE'}. For a file per user: mnemon export markdown --follow -o "
-            f"{output}",
+            f"{output}, with the same --tenant or --all",
         )
     part = output.with_name(f"{output.name}.part")
     try:

@@ -41,8 +41,9 @@ class RestoreDiffers(Exception):
     def __init__(self, position: int) -> None:
         super().__init__(
             f"the restored log differs from the backup at position {position:,}: another client wrote to the "
-            "log, or the backup has changed since the restore began. Stop all bots and consumers, delete the "
-            f"stream (nats stream rm {LOG}), then restore again"
+            "log, or the backup has changed since the restore began. Stop all bots and consumers. Then "
+            "restore into another folder, or delete the stream on your servers (nats stream rm "
+            f"{LOG}) and restore again"
         )
 
 

@@ -37,7 +37,7 @@ def test_folder_in_place_of_a_file_is_named(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err == (
         f"mnemon: {tmp_path} is a folder, and the export writes one file\n"
         f"  Name the file: -o {tmp_path}/FILE. For a file per user: mnemon export markdown --follow -o "
-        f"{tmp_path}\n"
+        f"{tmp_path}, with the same --tenant or --all\n"
     )
     assert list(tmp_path.iterdir()) == []
 
