@@ -107,9 +107,9 @@ class FactTools:
     async def read_all(
         self, user: str, *, tier: Tier | None = None, min_seq: int | None = None
     ) -> FactsReplyV1:
-        """Read all facts that have not expired, page by page; arguments as for `read`.
+        """Read all facts that have not expired, in pages of 500; arguments as for `read`.
 
-        Up to 500 facts are one page. With several pages, a fact that changes meanwhile may be missing.
+        A fact that changes between two pages may be missing.
         """
         page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq)
         facts = {fact.id: fact for fact in page.facts}
@@ -134,7 +134,7 @@ class FactTools:
         conversation: str | None = None,
         preceding: Iterable[str] = (),
     ) -> SearchReplyV2:
-        """Search facts, messages, documents and summaries, best hit first.
+        """Search facts, or the scopes of `scope`, best hit first.
 
             found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
             found = await memory.search("u42", "what did we settle?", scope=["medium"])

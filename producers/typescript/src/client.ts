@@ -82,7 +82,8 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout"
  * Client of a bot for the users of one tenant. `connectHttp` and `connectNats` make one.
  *
  * The client retries a publish with the same event id, so an event is stored once even if an answer was lost. A publish
- * returns the event's log position: the answer to a request with this position as `min_seq` reflects the event.
+ * returns the event's log position. A request with this position as `min_seq` waits for the event; `seen_seq` of the
+ * reply shows whether the reply reflects it.
  *
  * A request or event that cannot be sent throws `InvalidId` or `InvalidBody`, which names the field, before anything is
  * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` throws none of
@@ -135,7 +136,7 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /**
-   * Removes all messages of a conversation so far, and keeps the conversation; returns the log position.
+   * Removes all messages and summaries of a conversation so far, and keeps the conversation; returns the log position.
    *
    * @throws {PublishFailed} the event is not known to be stored.
    */
@@ -146,7 +147,11 @@ export class MemoryClient implements AsyncDisposable {
     return this.#publishEvent("cleared", user, conversation, fields);
   }
 
-  /** Returns the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`. */
+  /**
+   * Returns the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
+   *
+   * @throws {AskFailed} the request got no result, or `retrieve` is too old to return an outcome.
+   */
   async outcome(user: string, seq: number): Promise<EventOutcome> {
     const { outcome } = await this.ask(user, "status", { event_seq: seq });
     if (outcome) return outcome;
@@ -164,7 +169,8 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /**
-   * Searches facts, messages, documents and summaries, best hit first.
+   * Searches facts, or the scopes of `options.scope`, best hit first. With `collection` or `origin`, and without
+   * `scope`, searches documents.
    *
    * @throws {AskFailed} the memory refused the request.
    */
@@ -186,6 +192,8 @@ export class MemoryClient implements AsyncDisposable {
    * Returns the last messages of a conversation, oldest first. With `before`, a log position, returns the last
    * messages before it: give the `seq` of the first message of the former reply, and its `conversation`, until a
    * reply has no messages.
+   *
+   * @throws {AskFailed} the request got no result, or `retrieve` is too old for `before`.
    */
   async history(user: string, request: HistoryV1 = {}): Promise<Replies["history"]> {
     const reply = await this.ask(user, "history", request);
@@ -197,7 +205,7 @@ export class MemoryClient implements AsyncDisposable {
     return reply;
   }
 
-  /** Returns counts of the user's stored items, and the lag of these counts behind the log. */
+  /** Returns counts and times of the user's messages, the last log position, and the user's rejected events. */
   async status(user: string, request: Requests["status"] = {}): Promise<Replies["status"]> {
     return this.ask(user, "status", request);
   }
@@ -212,7 +220,7 @@ export class MemoryClient implements AsyncDisposable {
     return this.ask(user, "read", { limit: 100, ...request });
   }
 
-  /** Reads all facts that have not expired, page by page. */
+  /** Reads all facts that have not expired, in pages of 500. A fact that changes between two pages may be missing. */
   async readAll(user: string, request: Options<ReadV1, "limit" | "after"> = {}): Promise<FactsReplyV1> {
     let page = await this.read(user, { ...request, limit: PAGE_SIZE });
     const facts = new Map(page.facts.map((fact) => [fact.id, fact]));
@@ -223,7 +231,10 @@ export class MemoryClient implements AsyncDisposable {
     return { ...page, facts: [...facts.values()], total: facts.size };
   }
 
-  /** Returns one whole fact, message, document or summary by its id, such as `pf_007` or the id of a hit. */
+  /**
+   * Returns one whole fact, message, document or summary by its id, such as `pf_007` or the id of a hit. A document of
+   * more than 100,000 characters comes in parts, from `offset` on.
+   */
   async get(user: string, id: string, options: Options<GetV2, "id"> = {}): Promise<Replies["get"]> {
     return this.ask(user, "get", { id, ...options });
   }
@@ -244,7 +255,11 @@ export class MemoryClient implements AsyncDisposable {
     return this.ask(user, "forget", fact);
   }
 
-  /** Saves a removed fact again, from the reply of `forget`. */
+  /**
+   * Saves a removed fact again, from the reply of `forget`.
+   *
+   * @throws {InvalidBody} no fact was removed, or the date of the fact had passed.
+   */
   async restore(user: string, forgotten: ForgetReplyV1): Promise<Replies["save"]> {
     if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
     throw new InvalidBody(

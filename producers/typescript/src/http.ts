@@ -18,6 +18,7 @@ export interface HttpOptions {
  *
  * @param url address of the gateway, such as `http://127.0.0.1:8080`.
  * @throws {InvalidId} the key cannot be sent.
+ * @throws {TypeError} the address is not a URL.
  */
 export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
   const word = key.trim();
@@ -86,7 +87,7 @@ class HttpTransport implements Transport {
       const { cause } = failure as Error;
       throw buildFailure(
         "unavailable",
-        `${this.#url} cannot be reached: check that \`mnemon gateway\` runs ` +
+        `${this.#url} cannot be reached: check that \`mnemon up\` or \`mnemon gateway\` runs ` +
           `(${String(cause instanceof Error ? cause.message : failure)})`,
       );
     }

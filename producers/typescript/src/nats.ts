@@ -35,6 +35,7 @@ const CLOSE_TIMEOUT = 2_000;
  * Connects to NATS; a lost connection is restored, without a limit of attempts.
  *
  * @param url NATS servers, comma-separated; a login may stand in the address.
+ * @throws {InvalidId} the tenant cannot be an id.
  * @throws {NotConnected} no server answered, or no server accepted the credentials.
  */
 export async function connectNats(
