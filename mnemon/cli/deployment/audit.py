@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.options.target import DataOption, open_connections, open_deployment
+from mnemon.cli.options.target import DataOption, complete_next_step, open_connections, open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -47,7 +48,7 @@ async def audit(
     if as_json:
         show_json(_audit_to_json(found))
     else:
-        _show_audit(found)
+        _show_audit(found, data)
     return ExitCode.NEGATIVE_RESULT if found.faults.total else ExitCode.DONE
 
 
@@ -113,7 +114,7 @@ def _audit_to_json(audit: "Audit") -> dict[str, Any]:
     }
 
 
-def _show_audit(audit: "Audit") -> None:
+def _show_audit(audit: "Audit", data: Path | None) -> None:
     persist, dedupe, extract = audit.persist, audit.dedupe, audit.extract
     rows = [
         ("persist", "applied", persist.applied),
@@ -144,7 +145,7 @@ def _show_audit(audit: "Audit") -> None:
     )
     typer.echo()
     _show_extent(audit)
-    _show_conclusion(audit)
+    _show_conclusion(audit, data)
 
 
 def _list_counts(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
@@ -179,7 +180,7 @@ def _describe_fault(fault: "AuditFault") -> str:
     return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")
 
 
-def _show_conclusion(audit: "Audit") -> None:
+def _show_conclusion(audit: "Audit", data: Path | None) -> None:
     from mnemon.operations.audit.ledger import MEANINGS, NEXT_STEPS
 
     faults = audit.faults
@@ -192,7 +193,7 @@ def _show_conclusion(audit: "Audit") -> None:
         texts=("fault",),
     )
     for kind in sorted(faults.counts):
-        typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
+        typer.echo(f"  {MEANINGS[kind]}: {complete_next_step(NEXT_STEPS[kind], data)}")
     sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
     typer.secho(
         f"{format_count(faults.total, 'event', 'is')} not accounted for: {sequences}", fg="red", bold=True

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.deployment.usage import show_out_of_budget
-from mnemon.cli.options.target import DataOption, load_deployment, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_next_step,
+    load_deployment,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.display_text import format_count
@@ -43,26 +48,28 @@ async def _show_status(deployment: "Deployment", data: Path | None, as_json: boo
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    return _report_health(await examine_deployment(deployment, data), as_json)
+    return _report_health(await examine_deployment(deployment, data), data, as_json)
 
 
 async def _show_silent_status(data: Path, holder: str, as_json: bool) -> ExitCode:
     from mnemon.operations.health.report import describe_silent_stack
 
-    return _report_health(describe_silent_stack(data, holder, load_deployment().database_schema), as_json)
+    return _report_health(
+        describe_silent_stack(data, holder, load_deployment().database_schema), data, as_json
+    )
 
 
-def _report_health(health: "Health", as_json: bool) -> ExitCode:
+def _report_health(health: "Health", data: Path | None, as_json: bool) -> ExitCode:
     if as_json:
         typer.echo(health.model_dump_json())
     else:
-        _show_health(health)
+        _show_health(health, data)
     if not health.reachable:
         return ExitCode.UNAVAILABLE
     return ExitCode.DONE if health.healthy else ExitCode.NEGATIVE_RESULT
 
 
-def _show_health(health: "Health") -> None:
+def _show_health(health: "Health", data: Path | None) -> None:
     if not health.broker.error:
         _show_broker(health.broker)
     if not health.database.error:
@@ -71,11 +78,11 @@ def _show_health(health: "Health") -> None:
     if health.models and not health.models.error:
         _show_models(health.models)
     for warning in health.warnings:
-        typer.secho(f"warning: {warning}", fg="yellow")
+        typer.secho(f"warning: {complete_next_step(warning, data)}", fg="yellow")
     if health.healthy:
         typer.secho("healthy", fg="green", bold=True)
     for problem in health.problems:
-        typer.secho(f"problem: {problem}", fg="red")
+        typer.secho(f"problem: {complete_next_step(problem, data)}", fg="red")
 
 
 def _show_broker(broker: "BrokerState") -> None:

@@ -1,5 +1,6 @@
 """Servers that a command works on: those of a folder, or those that environment variables name."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,6 +29,9 @@ DataOption = Annotated[
 
 DEFAULT_DATA = Path("mnemon-data")
 """Default folder of `mnemon up`."""
+
+_COMMAND_ON_STACK = re.compile(r"\bmnemon (?:dead|erase|forget|provision|rebuild|reindex|tenant)\b")
+"""A command in a text that takes the folder of a stack as `--data`, and that a next step may name."""
 
 _VARIABLES = {
     "broker": ("nats_url", "MNEMON_NATS_URL"),
@@ -135,6 +139,13 @@ async def open_connections(deployment: "Deployment", name: str) -> AsyncIterator
 def complete_command(command: str, data: Path | None) -> str:
     """Return a command to type next, for the same servers: with the `--data` of the current command."""
     return command if data is None else f"{command} --data {quote(str(data))}"
+
+
+def complete_next_step(text: str, data: Path | None) -> str:
+    """Return a text that names commands, with the `--data` of the current command if they lack it."""
+    if data is None or "--data" in text or not _COMMAND_ON_STACK.search(text):
+        return text
+    return f"{text.removesuffix('.')}. For this stack, add: --data {quote(str(data))}"
 
 
 def describe_server_check(data: Path | None) -> str:
