@@ -88,5 +88,6 @@ def open_page_socket(data: Path, port: int | None) -> socket.socket:
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
+        OSError: no free port can be opened, or the file with the port cannot be written.
     """
     return open_saved_port(open_admin_folder(data) / "port", port)

@@ -69,6 +69,7 @@ def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
+        OSError: no free port can be opened, or the file with the port cannot be written.
     """
     return open_saved_port(_get_port_path(data), port, USUAL_PORT)
 

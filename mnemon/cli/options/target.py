@@ -31,7 +31,7 @@ DEFAULT_DATA = Path("mnemon-data")
 """Default folder of `mnemon up`."""
 
 _COMMAND_ON_STACK = re.compile(r"\bmnemon (?:dead|erase|forget|provision|rebuild|reindex|tenant)\b")
-"""A command in a text that takes the folder of a stack as `--data`, and that a next step may name."""
+"""Commands that next steps name, and that take the folder of a stack as `--data`."""
 
 _VARIABLES = {
     "broker": ("nats_url", "MNEMON_NATS_URL"),
