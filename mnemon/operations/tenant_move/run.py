@@ -429,7 +429,7 @@ class TenantMove:
         self._progress("verification of events", up_to, up_to)
         if differences:
             raise MoveDiffers(
-                f"{format_count(len(differences), 'event')} of {self._tenant} not copied correctly; the"
+                f"the copies of {format_count(len(differences), 'event')} of {self._tenant} are wrong; the"
                 f" first: {differences[0]}. Run the same command again; if the command fails again, report"
                 " the difference to the developers of mnemon"
             )
