@@ -5,15 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from mnemon_consumers.dedupe.user_facts import KeptFact
+from mnemon_consumers.domain.alignment.comparison import UNDECIDED_SHARE
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse_fact
-from mnemon_consumers.domain.alignment.relation import (
-    UNDECIDED_SHARE,
-    FactRelation,
-    RelationVerdict,
-    relate_facts,
-)
-from mnemon_consumers.domain.alignment.statement import ParsedFact, TermKind
+from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import TermKind
+from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 

@@ -14,7 +14,8 @@ from mnemon_consumers.dedupe.classification import classify_proposal, find_named
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, find_thresholds
 from mnemon_consumers.dedupe.eviction import Eviction, choose_evictions, find_excess_facts
 from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
-from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate_facts
+from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry, compute_tier_expiry
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.domain.policy.wording import join_lines, join_words

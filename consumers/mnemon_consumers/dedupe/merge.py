@@ -15,7 +15,7 @@ from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts, join_lineage
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.relation import relate_facts
-from mnemon_consumers.domain.alignment.statement import TermKind
+from mnemon_consumers.domain.alignment.term import TermKind
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
 from mnemon_contracts.identity import derive_id

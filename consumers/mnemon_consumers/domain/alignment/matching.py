@@ -8,9 +8,11 @@ from typing import Final, TypeAlias
 
 from anyascii import anyascii
 
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
-from mnemon_consumers.domain.alignment.syntax import are_contrary
+from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, list_forms
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.syntax import are_contrary, is_past_form
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 WordSimilarity: TypeAlias = Callable[[str, str], float]
 """Function that returns the cosine similarity of two words, -1 to 1."""
@@ -221,3 +223,21 @@ def _has_content(statement: ParsedFact, tokens: Sequence[int | str]) -> bool:
     return any(
         isinstance(token, int) and statement.terms[token].kind is not TermKind.LIGHT for token in tokens
     )
+
+
+def differ_in_tense(a: Term, b: Term) -> bool:
+    """Return whether matching terms have the same verb, of which only one is in the past tense.
+
+    For example, "collects stamps" and "collected stamps" do.
+    """
+    return any(
+        is_past_form(verb) != is_past_form(other) and _are_forms_of_one_verb(verb, other)
+        for verb in a.text.split()
+        for other in b.text.split()
+    )
+
+
+def _are_forms_of_one_verb(verb: str, other: str) -> bool:
+    """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
+    is_irregular = not list_words("past_verbs").isdisjoint((verb, other))
+    return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])

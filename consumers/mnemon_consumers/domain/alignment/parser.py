@@ -13,7 +13,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_proper_name,
     list_forms,
 )
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.syntax import (
     find_reason_start,
     find_role,
@@ -25,6 +25,7 @@ from mnemon_consumers.domain.alignment.syntax import (
     list_clause_starts,
     measure_head,
 )
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys, parse_number_key, tokenize
 
 CACHED_FACTS: Final = 5_000

@@ -1,67 +1,11 @@
 """Parsed fact: its terms, and the properties of its sentence such as negation and tense."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
-from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.lexicon import list_words
-
-
-class TermKind(Enum):
-    """Kind of a term. The greater its weight, the more a term without a counterpart makes facts differ."""
-
-    WORD = 1.0
-    NAME = 1.5
-    NUMBER = 1.01
-    DATE = 0.8
-    PERSON = 1.02
-    LIGHT = 0.0
-
-    def __init__(self, weight: float) -> None:
-        self.weight = weight
-
-
-NUMERIC_KINDS: Final = frozenset((TermKind.NUMBER, TermKind.DATE))
-EXACT_KINDS: Final = NUMERIC_KINDS | {TermKind.NAME}
-
-
-class Term(NamedTuple):
-    """A word or phrase with content.
-
-    Attributes:
-        text: the spelling of the term in the fact, in lower case.
-        keys: the meanings of the term; two terms with a key in common mean the same.
-        opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
-        stages: poles such as `search+`, which `search-` follows in time.
-        kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
-        sorts: poles of the same form for things that a statement means all of, such as `nut+` and `nut-`. Two
-            terms that have such poles match only by a common key.
-        role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
-            exists.
-        is_head: whether it belongs to the subject of the sentence.
-        place: number of its first token; for a number in several words, that of its last token.
-    """
-
-    text: str
-    kind: TermKind
-    keys: frozenset[str]
-    opposites: frozenset[str] = frozenset()
-    role: str = ""
-    is_head: bool = False
-    place: int = 0
-    stages: frozenset[str] = frozenset()
-    kinds: frozenset[str] = frozenset()
-    sorts: frozenset[str] = frozenset()
-
-    @property
-    def weight(self) -> float:
-        return self.kind.weight
-
-    @property
-    def is_someone(self) -> bool:
-        """Return whether the term is a name or a word for a person."""
-        return self.kind in (TermKind.NAME, TermKind.PERSON)
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +95,30 @@ class ParsedFact:
     def has_head(self) -> bool:
         """Return whether the subject of the fact is something other than the user."""
         return any(term.is_head and term.kind is not TermKind.LIGHT for term in self.terms)
+
+    @property
+    def is_event_past(self) -> bool:
+        """Return whether the fact is about a past event, and not about a result that remains."""
+        is_rest = self.has_word_of("present_result_verbs") or any(
+            word == "left" and following in ("", "on", "of", "to", "until", "before")
+            for word, following in pairwise((*self.raw, ""))
+        )
+        return self.is_past and not is_rest
+
+
+def leaves_place(statement: ParsedFact, place: Term) -> bool:
+    """Return whether a Russian preposition before a word says that a person leaves the place."""
+    return statement.find_word_before(place) in ("из", "изо", "с", "со")
+
+
+def is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
+    """Return whether a word in both facts only qualifies another, as "piano" does in "piano lessons"."""
+    places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
+    return statement.is_english and any(
+        term.kind is TermKind.WORD
+        and term.place - 1 in places
+        and not term.stages
+        and term.text not in list_words("participles")
+        and not term.text.endswith(("ly", "ing"))
+        for term in left
+    )

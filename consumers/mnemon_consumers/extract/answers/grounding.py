@@ -13,7 +13,7 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.morphology import fold_characters, list_forms
 from mnemon_consumers.domain.alignment.parser import parse_fact, parse_text
-from mnemon_consumers.domain.alignment.statement import Term, TermKind
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import shorten_text

@@ -19,7 +19,7 @@ from mnemon_consumers.domain.alignment.query.content_words import (
     parse_words,
 )
 from mnemon_consumers.domain.alignment.query.question_phrase import is_only_answer
-from mnemon_consumers.domain.alignment.statement import EXACT_KINDS
+from mnemon_consumers.domain.alignment.term import EXACT_KINDS
 
 LONGEST: Final = 500
 """Maximum number of characters of a query to read, from its beginning."""

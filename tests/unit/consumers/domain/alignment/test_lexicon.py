@@ -1,8 +1,9 @@
 """The lists of words that the rules of alignment name."""
 
 import re
-from importlib.resources import files
+from pathlib import Path
 
+from mnemon_consumers.domain import alignment
 from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 
 NAMED = re.compile(r"\"(\w+)\"")
@@ -10,12 +11,8 @@ USED = re.compile(r"list_words\(\"(\w+)\"\)|has_word_of\(\"(\w+)\"\)")
 
 
 def test_rules_and_documents_have_the_same_lists() -> None:
-    sources = "".join(
-        path.read_text(encoding="utf-8")
-        for folder in ("", "query")
-        for path in (files("mnemon_consumers.domain.alignment") / folder).iterdir()
-        if path.name.endswith(".py")
-    )
+    paths = Path(alignment.__file__).parent.rglob("*.py")
+    sources = "".join(path.read_text(encoding="utf-8") for path in paths)
     lists = load_lexicon().word_lists.keys()
     used = {name for names in USED.findall(sources) for name in names if name}
     assert used <= lists

@@ -3,7 +3,8 @@
 import pytest
 
 from mnemon_consumers.domain.alignment.parser import parse_fact
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import tokenize
 
 

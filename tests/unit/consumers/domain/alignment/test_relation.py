@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.domain.alignment.relation import FactRelation, relate_facts
+from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_consumers.domain.alignment.verdict import FactRelation
 from mnemon_infra.models.embedders.wordllama import load_word_similarity
 
 SIMILARITY = load_word_similarity()

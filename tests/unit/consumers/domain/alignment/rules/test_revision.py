@@ -2,7 +2,8 @@
 
 import pytest
 
-from mnemon_consumers.domain.alignment.relation import FactRelation, relate_facts
+from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_consumers.domain.alignment.verdict import FactRelation
 from mnemon_infra.models.embedders.wordllama import load_word_similarity
 
 SIMILARITY = load_word_similarity()

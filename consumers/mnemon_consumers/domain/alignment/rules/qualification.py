@@ -8,9 +8,9 @@ from typing import Final
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_symbol, is_verb, list_grammemes
-from mnemon_consumers.domain.alignment.replacement import is_habitual
-from mnemon_consumers.domain.alignment.revision import list_denied_values
-from mnemon_consumers.domain.alignment.statement import NUMERIC_KINDS, ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, is_habitual
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 _FREQUENCIES: Final = ("always", "often", "sometimes")
@@ -20,7 +20,6 @@ _TIMES: Final = ("morning", "afternoon", "evening", "night", "weekend", "workday
 _SEASONS: Final = ("spring", "summer", "autumn", "winter")
 _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASONS))
 """Keys of dates that come again and again, and take up a part of the time only."""
-
 
 _NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−–](\d+)")
 

@@ -11,8 +11,9 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_grammemes,
     list_lemmas,
 )
-from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
+from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.syntax import is_past_form
+from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 _WORDS_BEFORE_VALUE: Final = 3
 """Number of words before a value among which a word such as "only" restricts it."""

@@ -1,0 +1,96 @@
+"""Comparison of two facts: both facts, their alignment, and what several groups of rules ask of them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table
+from mnemon_consumers.domain.alignment.matching import Alignment, WordSimilarity, align_facts
+from mnemon_consumers.domain.alignment.parser import parse_pair
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, list_kinds
+
+UNDECIDED_SHARE: Final = 0.3
+"""Minimum share of each fact that must have a counterpart for two facts to be undecided, not different.
+`SUBSET_SHARE` of one of the facts is enough, too."""
+
+SUBSTITUTED_SHARE: Final = 0.5
+"""Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
+replaced."""
+
+SUBSET_SHARE: Final = 0.95
+"""Minimum share of a fact that must have a counterpart in another fact for the other to contain it."""
+
+KINDS_OF_DETAILS: Final = NUMERIC_KINDS | {TermKind.LIGHT}
+"""Kinds of terms that facts on different things may share, such as "since" and "years"."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactComparison:
+    """A known fact and a newer fact, parsed and aligned; the rules compare them.
+
+    Attributes:
+        old, new: the facts.
+        alignment: their matched terms, and the terms of each without a counterpart.
+        share_old, share_new: share of each fact's weight that has a counterpart in the other fact, 0 to 1.
+    """
+
+    old: ParsedFact
+    new: ParsedFact
+    alignment: Alignment
+    share_old: float
+    share_new: float
+
+    @property
+    def score(self) -> float:
+        """Return the smaller one of both shares."""
+        return min(self.share_old, self.share_new)
+
+    @property
+    def left(self) -> tuple[Term, ...]:
+        """Return the terms of both facts that have no counterpart."""
+        return (*self.alignment.old, *self.alignment.new)
+
+    @property
+    def values(self) -> list[Term]:
+        """Return the numbers and dates that have no counterpart."""
+        return [term for term in self.left if term.kind in NUMERIC_KINDS]
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the newer fact reports a change, or neither fact is about a past event."""
+        return self.new.is_changed or not (self.old.is_event_past or self.new.is_event_past)
+
+    def shares_slot(self) -> bool:
+        """Return whether both facts give a value to the same attribute."""
+        return bool(self.old.slots & self.new.slots)
+
+    def has_common_word(self) -> bool:
+        """Return whether the facts have more in common than dates, numbers and light words."""
+        return bool(list_kinds(term for term, _ in self.alignment.pairs) - KINDS_OF_DETAILS)
+
+    def says_same_of_subject(self) -> bool:
+        """Return whether the facts have words in common besides their subject."""
+        said = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (TermKind.LIGHT, TermKind.PERSON) and not (a.is_head and b.is_head)
+        ]
+        return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
+
+    def find_statement(self, term: Term) -> ParsedFact:
+        """Return the fact to which a term without a counterpart belongs."""
+        return self.old if any(term is each for each in self.alignment.old) else self.new
+
+    def is_next_to_listed(self, term: Term, table: str) -> bool:
+        """Return whether the word before or after a term is in a table of the lexicon."""
+        statement = self.find_statement(term)
+        beside = (statement.find_word_before(term), statement.find_word_after(term))
+        return any(word and is_in_table(word, table) for word in beside)
+
+
+def compare_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> FactComparison:
+    """Parse and align two facts."""
+    parsed = parse_pair(old, new)
+    alignment = align_facts(*parsed, similarity)
+    share_old, share_new = map(alignment.compute_share, (alignment.old, alignment.new))
+    return FactComparison(*parsed, alignment, share_old, share_new)

@@ -1,0 +1,1 @@
+"""Rules on two facts: a module for each question that decides their relation."""

@@ -1,0 +1,97 @@
+"""Coexistence: reasons why the older fact may hold beside a newer fact about the same."""
+
+from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.morphology import list_grammemes
+from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
+
+
+def find_reason_to_keep(facts: FactComparison) -> str | None:
+    """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
+    if _names_former_value(facts):
+        return "the newer fact is about a former state"
+    if _wishes_for_amount(facts):
+        return "the newer fact is about a wished amount"
+    if _is_of_other_amount(facts):
+        return "the newer fact ends another amount"
+    if _denies_only_part(facts):
+        return "only one of the facts is a denial, and it may deny a part of what the other says"
+    if is_about_another_thing(facts):
+        return "a word before a thing may tell it apart from another thing of the kind"
+    if has_other_qualifier(facts):
+        return "a word before a person or thing may tell it apart from another one"
+    return None
+
+
+def _names_former_value(facts: FactComparison) -> bool:
+    """Return whether the newer fact is about a former state, and says more than that it is over.
+
+    For example, "Used to live in York" does so beside "Lives in Leeds", but "Used to smoke" does not
+    beside "Smokes".
+    """
+    if facts.old.is_past or facts.new.is_changed or _list_former_clauses(facts.old):
+        return False
+    former, left = _list_former_clauses(facts.new), facts.alignment.new
+    return bool(former and left) and all(any(term.place in each for each in former) for term in left)
+
+
+def _list_former_clauses(statement: ParsedFact) -> list[range]:
+    """Return the clauses about a former state, such as "used to smoke" and «раньше курил»."""
+    if not (statement.is_past or statement.is_english):
+        return []  # "раньше" may mean "earlier"
+    places = [at for at, word in enumerate(statement.raw) if word in list_words("former_state_adverbs")]
+    places += [term.place for term in statement.terms if term.text == "used to"]
+    return [clause for clause in statement.clauses if any(place in clause for place in places)]
+
+
+def _wishes_for_amount(facts: FactComparison) -> bool:
+    """Return whether only the newer fact is about a plan, and its number differs: "wants 3 children"."""
+    is_wish = facts.new.is_planned and not (facts.old.is_planned or facts.new.is_changed)
+    return is_wish and all(
+        TermKind.NUMBER in list_kinds(side) and TermKind.DATE not in list_kinds(side)
+        for side in (facts.alignment.old, facts.alignment.new)
+    )
+
+
+def _is_of_other_amount(facts: FactComparison) -> bool:
+    """Return whether the newer fact ends another amount of the same: "Sold two bikes" of five."""
+    if not facts.new.is_ended or facts.old.is_ended or "weight" in facts.old.slots & facts.new.slots:
+        return False
+    sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
+    return any(
+        a.kind in (TermKind.WORD, TermKind.PERSON)
+        and all(
+            any(number.kind is TermKind.NUMBER and term.place - number.place == 1 for number in left)
+            for term, (_, left) in zip((a, b), sides, strict=True)
+        )
+        for a, b in facts.alignment.pairs
+    )
+
+
+def _denies_only_part(facts: FactComparison) -> bool:
+    """Return whether only one fact is a denial, with an adjective or a habit's date that the other lacks.
+
+    For example, «Не пьёт козье молоко» and «Не пьёт молоко по будням» are beside «Пьёт молоко».
+    """
+    left, is_old_denial = facts.alignment, facts.old.is_negated
+    share_affirmed = facts.share_new if is_old_denial else facts.share_old
+    if is_old_denial == facts.new.is_negated or share_affirmed < SUBSET_SHARE:
+        return False
+    side, extra = (0, left.old) if is_old_denial else (1, left.new)
+    nouns = {pair[side].place for pair in left.pairs if pair[side].kind is not TermKind.LIGHT}
+    return any(
+        _is_regular(term) or (_is_descriptive(term.text) and term.place + 1 in nouns) for term in extra
+    )
+
+
+def _is_regular(date: Term) -> bool:
+    """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
+    return is_habitual(date) or (date.kind is TermKind.DATE and date.text in list_words("recurrence_words"))
+
+
+def _is_descriptive(word: str) -> bool:
+    """Return whether a Russian word is an adjective other than a pronoun such as «никакой»."""
+    tags = list_grammemes(word)
+    return "ADJF" in tags and "Apro" not in tags

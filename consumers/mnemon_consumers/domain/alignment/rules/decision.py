@@ -1,0 +1,105 @@
+"""Verdicts on two facts, with the checks that keep what only the older fact says."""
+
+from dataclasses import replace
+from typing import Final
+
+from mnemon_consumers.domain.alignment.comparison import (
+    KINDS_OF_DETAILS,
+    SUBSET_SHARE,
+    UNDECIDED_SHARE,
+    FactComparison,
+)
+from mnemon_consumers.domain.alignment.rules.clauses import (
+    has_unmatched_clause,
+    joins_clauses,
+    reports_unsaid_end,
+)
+from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
+from mnemon_consumers.domain.alignment.rules.values.lost_part import find_lost_part
+from mnemon_consumers.domain.alignment.term import TermKind, list_kinds
+from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
+
+_RELATED_SHARE: Final = 0.4
+"""Minimum share of each fact that must have a counterpart for a proposal to replace the older fact that it
+names. Facts that give a value to the same slot need no share."""
+
+
+def decide_update(facts: FactComparison, evidence: str) -> RelationVerdict:
+    """Decide that the newer fact updates the older fact, unless something of the older fact would be lost."""
+    if _shares_only_details(facts):
+        return decide_undecided(facts, "the facts have only dates and numbers in common")
+    if has_unmatched_clause(facts):
+        undecided = decide_undecided(facts, f"{evidence}; the older fact also says something else")
+        # A proposal that names the older fact to replace must not remove its other clause.
+        return replace(undecided, is_related=False)
+    return RelationVerdict(FactRelation.UPDATE, evidence, facts.score, is_related=True)
+
+
+def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> RelationVerdict:
+    """Decide on a new value, which does not replace what the older fact says beside its value."""
+    part = find_lost_part(facts, slot)
+    if slot in ("employer", "job") and any(is_part_of_time(facts.old, t) for t in facts.alignment.old):
+        part = "says when the person works"
+    if part is None:
+        return decide_update(facts, evidence)
+    undecided = decide_undecided(facts, f"{evidence}; the older fact also {part}")
+    # A proposal that names the older fact to replace must not remove that part.
+    return replace(undecided, is_related=False)
+
+
+def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
+    """Decide that the facts say the same, unless the newer fact has parts of several statements."""
+    if _shares_only_details(facts):
+        return decide_undecided(facts, "the facts have only dates and numbers in common")
+    if is_covered and joins_clauses(facts):
+        return decide_undecided(facts, "the newer fact may join parts of two statements of the older one")
+    if is_covered and reports_unsaid_end(facts):
+        return decide_undecided(facts, "no statement of the older fact says that this is over or has changed")
+    return RelationVerdict(FactRelation.SAME, evidence, facts.score, is_covered, is_related=True)
+
+
+def decide_different(
+    facts: FactComparison, evidence: str, *, is_contradicted: bool = True
+) -> RelationVerdict:
+    """Decide that the facts are about different things, or contradict each other."""
+    return RelationVerdict(FactRelation.DIFFERENT, evidence, facts.score, is_contradicted=is_contradicted)
+
+
+def decide_undecided(facts: FactComparison, evidence: str) -> RelationVerdict:
+    """Decide that both facts may be true."""
+    return RelationVerdict(FactRelation.UNDECIDED, evidence, facts.score, is_related=_is_related(facts))
+
+
+def decide_open(facts: FactComparison, relation: FactRelation, evidence: str) -> RelationVerdict:
+    """Decide that no rule tells the facts apart, so that their similarity may decide."""
+    return RelationVerdict(relation, evidence, facts.score, is_related=_is_related(facts), is_open=True)
+
+
+def decide_doubtful(facts: FactComparison, evidence: str) -> RelationVerdict:
+    """Decide by the shares alone; such a verdict never lets a proposal replace the older fact."""
+    return RelationVerdict(choose_doubtful_relation(facts), evidence, facts.score)
+
+
+def choose_doubtful_relation(facts: FactComparison) -> FactRelation:
+    """Return `UNDECIDED` if the shares are large enough for the facts to be about the same."""
+    is_likely = facts.score >= UNDECIDED_SHARE or max(facts.share_old, facts.share_new) >= SUBSET_SHARE
+    return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
+
+
+def _is_related(facts: FactComparison) -> bool:
+    """Return whether both facts are about the same thing, not only about the same person."""
+    says_same = facts.score >= _RELATED_SHARE and facts.says_same_of_subject()
+    return says_same or facts.shares_slot()
+
+
+def _shares_only_details(facts: FactComparison) -> bool:
+    """Return whether the facts have only details in common, such as dates, and one says something else.
+
+    For example, "Got married in 2020" and "Graduated in 2020" do. So do "Graduated in 2020" and "Retired
+    in 2020", although their verbs say only that something is over.
+    """
+    left = list_kinds(facts.left) - KINDS_OF_DETAILS
+    old, new = (
+        {term.text for term in fact.terms if term.kind is TermKind.LIGHT} for fact in (facts.old, facts.new)
+    )
+    return (bool(left) or old != new) and not facts.has_common_word() and not facts.shares_slot()

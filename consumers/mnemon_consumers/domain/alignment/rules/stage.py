@@ -1,0 +1,98 @@
+"""Stages and plans: whether the newer fact reaches the next stage, or carries out a plan."""
+
+from mnemon_consumers.domain.alignment.comparison import FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
+from mnemon_consumers.domain.alignment.term import Term, TermKind, has_exact_term, is_listed
+
+
+def find_next_stage(facts: FactComparison) -> str | None:
+    """Return the axis on which the newer fact reaches the next stage, as "found" follows "looks for".
+
+    Returns:
+        None if the newer fact reaches no next stage of the same thing.
+    """
+    before = {pole[:-1] for term in facts.old.terms for pole in term.stages if pole.endswith("+")}
+    after = {pole[:-1] for term in facts.new.terms for pole in term.stages if pole.endswith("-")}
+    axes = before & after
+    if not axes or facts.new.is_planned:
+        return None
+    old, new = (
+        _list_without_stage(facts.alignment.old, axes),
+        _list_without_stage(facts.alignment.new, axes),
+    )
+    if axes & {"birth"}:
+        old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
+        new = [term for term in new if term.kind is not TermKind.NUMBER]
+    if "debt" in axes and _is_paid_by_creditor(facts):
+        return None
+    if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in facts.new.terms):
+        old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
+        new = [term for term in new if term.text not in list_words("debts")]
+    about = [a for a, _ in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)]
+    is_unpaid = "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in facts.alignment.old)
+    is_other = is_unpaid or bool(old and new) or len(old) > 1 or has_exact_term(old)
+    if (
+        is_other
+        or not about
+        or any(term.is_head for term in (*old, *new))
+        or is_part_of_phrase(facts.new, new)
+    ):
+        return None
+    return min(axes)
+
+
+def _has_stage(term: Term, axes: set[str]) -> bool:
+    """Return whether a term is a pole of one of the named axes of the table `stages`."""
+    return any(pole[:-1] in axes for pole in term.stages)
+
+
+def _list_without_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
+    """Return the terms that are no pole of the named axes of the table `stages`."""
+    return [term for term in terms if not _has_stage(term, axes)]
+
+
+def _is_paid_by_creditor(facts: FactComparison) -> bool:
+    """Return whether the newer fact says that the creditor pays or returns something."""
+    return any(a.is_someone and b.is_head and not a.is_head for a, b in facts.alignment.pairs)
+
+
+def is_for_someone(facts: FactComparison) -> bool:
+    """Return whether the newer fact reaches a next stage for another person.
+
+    For example, "Found a job for her brother" does beside "Is looking for a job".
+    """
+    return any(
+        term.is_someone
+        and not term.is_head
+        and (term.role == "for" or facts.new.find_word_before(term) == "для")
+        for term in facts.alignment.new
+    ) and any(pole.endswith("-") for term in facts.new.terms for pole in term.stages)
+
+
+def is_trip_over(facts: FactComparison) -> bool:
+    """Return whether the newer fact reports the return from a trip that the older fact plans."""
+    if not facts.old.is_planned or facts.new.is_planned or facts.new.is_negated:
+        return False
+    is_stay = "residence" in facts.old.slots or any(
+        term.is_someone or term.kind is TermKind.NUMBER for term in facts.alignment.old
+    )
+    is_back = bool(facts.alignment.new) and all(
+        term.kind is TermKind.WORD and not list_words("return_words").isdisjoint(term.text.split())
+        for term in facts.alignment.new
+    )
+    return (
+        is_back
+        and not is_stay
+        and any(
+            a.kind is TermKind.NAME and a.role == "to" and (b.role == "from" or leaves_place(facts.new, b))
+            for a, b in facts.alignment.pairs
+        )
+    )
+
+
+def is_carried_out(facts: FactComparison) -> bool:
+    """Return whether the newer fact completes a plan, or a stage such as waiting, of the older fact."""
+    is_before = any(pole.endswith("+") for term in facts.alignment.old for pole in term.stages)
+    is_open = facts.old.is_planned or (is_before and facts.new.is_past)
+    return is_open and not facts.new.is_planned and not facts.new.is_negated

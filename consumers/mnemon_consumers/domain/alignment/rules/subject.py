@@ -1,0 +1,165 @@
+"""Subjects of the facts: whether only one of them is about a person, a thing or a name."""
+
+from typing import Final
+
+from mnemon_consumers.domain.alignment.comparison import FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.morphology import (
+    fold_characters,
+    is_cyrillic,
+    is_ordinal,
+    list_grammemes,
+)
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import Term, TermKind, is_listed
+
+_PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
+"""People whose mention tells the marital status."""
+
+_GENERAL_PEOPLE: Final = frozenset(
+    ("people child", "people friend", "people friend_female", "people parents")
+)
+"""Keys of general words for people, for which the other fact may have a more exact word."""
+
+
+def find_other_subject(facts: FactComparison) -> str | None:
+    """Return why the facts differ if only one is about a person, thing or name; None otherwise."""
+    for statement, left in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new)):
+        has_common_name = any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
+        is_ended_name = statement is facts.old and facts.new.is_ended and has_common_name
+        if is_ended_name and not any(_is_owner(statement, term) for term in left):
+            continue
+        for term in left:
+            if term.kind is TermKind.PERSON and not (
+                (not term.is_head and term.role in ("with", "for"))
+                or _is_job(facts, term)
+                or (statement is facts.new and is_receiver(facts, term))
+                or _is_spouse(facts, term)
+                or _is_named_in_both(facts, statement, term)
+                or _is_in_both(facts, term)
+            ):
+                return "only one of the facts is about that person"
+    if _has_other_names(facts) or _is_of_other_relatives(facts) or _is_another_of_a_kind(facts):
+        return "one of the facts is about another person or thing of the same kind"
+    old, new = _list_subjects(facts.alignment.old), _list_subjects(facts.alignment.new)
+    if old and new and (facts.alignment.is_substituted or old[0].kind is new[0].kind is TermKind.NAME):
+        return "they are about different people or things"
+    names = [term for term in (*old, *new) if term.kind is TermKind.NAME]
+    return "only one of the facts is about that name" if names else None
+
+
+def _has_other_names(facts: FactComparison) -> bool:
+    """Return whether two people of one kind have different names: "sister Kate", "sister Mary"."""
+    sides = (facts.alignment.old, facts.alignment.new)
+    return any(
+        a.kind is TermKind.PERSON
+        and not is_listed(a, "roles_of_one")
+        and all(
+            any(term.kind is TermKind.NAME and term.place - person.place == 1 for term in side)
+            for person, side in zip((a, b), sides, strict=True)
+        )
+        for a, b in facts.alignment.pairs
+    )
+
+
+def _is_of_other_relatives(facts: FactComparison) -> bool:
+    """Return whether the facts are about people in different relations, such as a brother and a son."""
+    sides = (facts.alignment.old, facts.alignment.new)
+    return all(
+        any(
+            term.kind is TermKind.PERSON and term.is_head and term.keys.isdisjoint(_GENERAL_PEOPLE)
+            for term in side
+        )
+        for side in sides
+    )
+
+
+def _is_another_of_a_kind(facts: FactComparison) -> bool:
+    """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
+    others = list_words("others")
+    return _has_other_ordinals(facts) or any(
+        a.is_head
+        and b.is_head
+        and a.kind is not TermKind.LIGHT
+        and (facts.old.find_word_before(a) in others) != (facts.new.find_word_before(b) in others)
+        for a, b in facts.alignment.pairs
+    )
+
+
+def _has_other_ordinals(facts: FactComparison) -> bool:
+    """Return whether the facts begin with different ordinals: "first exam", "second exam"."""
+    first = [next(iter(statement.terms), None) for statement in (facts.old, facts.new)]
+    sides = zip(first, (facts.alignment.old, facts.alignment.new), strict=True)
+    if not all(term in left and is_ordinal(term.text) for term, left in sides if term is not None):
+        return False
+    return None not in first and any(
+        a.kind in (TermKind.WORD, TermKind.PERSON)
+        and not (is_listed(a, "positions") or is_listed(a, "levels"))
+        and a.place == facts.old.terms[0].place + 1
+        and b.place == facts.new.terms[0].place + 1
+        for a, b in facts.alignment.pairs
+    )
+
+
+def is_receiver(facts: FactComparison, person: Term) -> bool:
+    """Return whether a person receives what has ended or changed: "gave the piano to her sister"."""
+    if person.kind is not TermKind.PERSON:
+        return False
+    is_given = person.role == "to" or "datv" in list_grammemes(person.text)
+    return is_given and not person.is_head and (facts.new.is_ended or facts.new.is_changed)
+
+
+def _is_spouse(facts: FactComparison, person: Term) -> bool:
+    """Return whether a person is mentioned only for the marital status."""
+    is_partner = any(key.removeprefix("people ") in _PARTNERS for key in person.keys)
+    return is_partner and not person.is_head and "marital" in facts.old.slots & facts.new.slots
+
+
+def _is_job(facts: FactComparison, person: Term) -> bool:
+    """Return whether a word for a person names a job: "works as a store manager"."""
+    is_told = "job" in facts.old.slots & facts.new.slots and not person.is_head
+    return is_told and is_listed(person, "professions")
+
+
+def _is_in_both(facts: FactComparison, person: Term) -> bool:
+    return any(person.keys & (a.keys | b.keys) for a, b in facts.alignment.pairs)
+
+
+def _is_named_in_both(facts: FactComparison, statement: ParsedFact, person: Term) -> bool:
+    """Return whether a name beside a word such as `brother` is in the other fact too."""
+    side = 0 if statement is facts.old else 1
+    return not _is_owner(statement, person) and any(
+        pair[side].kind is TermKind.NAME and _is_name_beside(statement, person, pair[side])
+        for pair in facts.alignment.pairs
+    )
+
+
+def _is_owner(statement: ParsedFact, person: Term) -> bool:
+    """Return whether a person is the owner of something: "собака друга", "the neighbour's dog"."""
+    if person.kind is not TermKind.PERSON:
+        return False
+    if is_cyrillic(person.text):
+        return "gent" in list_grammemes(person.text) and "NOUN" in list_grammemes(
+            statement.find_word_before(person)
+        )
+    is_possessive = f"{person.text}'s" in fold_characters(statement.text).casefold()
+    return person.is_head and any(
+        term.is_head and (is_possessive or term.kind is TermKind.WORD) and term.place - person.place == 1
+        for term in statement.terms
+    )
+
+
+def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
+    """Return whether a name stands beside a word for a person, and so names this person.
+
+    It does in "brother Tom" and "a friend called Tom", but not in "friend uses Linux".
+    """
+    first, last = sorted((person.place, name.place))
+    between = statement.raw[first + 1 : last]
+    said = {term.place for term in statement.terms if term.text not in list_words("person_name_words")}
+    is_said = any(place in said for place in range(first + 1, last))
+    return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
+
+
+def _list_subjects(left: tuple[Term, ...]) -> list[Term]:
+    return [term for term in left if term.is_head and term.kind in (TermKind.WORD, TermKind.NAME)]

@@ -1,0 +1,1 @@
+"""Rules on the values of an attribute, such as an age, an employer or the date of a meeting."""

@@ -1,0 +1,74 @@
+"""Lost part: what the older fact says beside a value that the newer fact replaces."""
+
+from mnemon_consumers.domain.alignment.comparison import FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.rules.values.occupation import tells_role
+from mnemon_consumers.domain.alignment.rules.values.quantity import is_label
+from mnemon_consumers.domain.alignment.rules.values.slot import is_of_age
+from mnemon_consumers.domain.alignment.rules.values.slot_words import consists_of
+from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.term import Term, TermKind, list_kinds
+
+
+def find_lost_part(facts: FactComparison, slot: str) -> str | None:
+    """Return what the older fact says beside the replaced value, if the newer fact says nothing on it.
+
+    For example, "Works at Lidl" says nothing on the occupation in "Works at Aldi as a vet".
+
+    Args:
+        facts: the facts.
+        slot: the slot that has another value; empty for an amount.
+
+    Returns:
+        None if the newer fact replaces all that the older fact says.
+    """
+    old = facts.alignment.old
+    if any(tells_role(facts.old, term) for term in old) and not any(
+        tells_role(facts.new, term) for term in facts.new.terms
+    ):
+        return "names an occupation"
+    if slot in ("employer", "job") and any(map(_is_way_of_work, old)):
+        return "says how the person works"
+    if slot == "employer" and any(_is_exact_thing(term) for term in old):
+        return "says what the person works with"
+    if slot == "job" and not (facts.new.is_ended or TermKind.NAME in list_kinds(facts.new.terms)):
+        is_named = any(t.kind is TermKind.NAME and _is_after_preposition(facts.old, t) for t in old)
+        return "says where the person works" if is_named else None
+    rest = [term for term in old if not (term.kind is TermKind.NUMBER or is_of_age(term))]
+    is_whole_age = slot != "age" or consists_of(rest, "age")
+    if not is_whole_age or (not slot and any(_is_beside_amount(facts, term) for term in old)):
+        return "says something else"
+    return None
+
+
+def _is_way_of_work(term: Term) -> bool:
+    """Return whether a word tells how a person works, such as "remotely"."""
+    return consists_of((term,), "workplace") and not consists_of((term,), "employer")
+
+
+def _is_exact_thing(term: Term) -> bool:
+    """Return whether a term names a thing exactly, such as "Python"."""
+    return term.kind is not TermKind.DATE and any(pole.endswith("-") for pole in term.kinds)
+
+
+def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds"."""
+    before = statement.raw[: term.place]
+    return any(word in list_words("after_value") or "PREP" in list_grammemes(word) for word in before)
+
+
+def _is_beside_amount(facts: FactComparison, term: Term) -> bool:
+    """Return whether a term of the older fact names something that does not belong to an amount.
+
+    If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
+    was moved: "with Ann" belongs to the meeting.
+    """
+    verbs = list_words("object_move_verbs")
+    is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in facts.new.raw)
+    if is_moved or any(value.kind is TermKind.DATE for value in facts.values):
+        return False
+    if term.is_someone or term.role == "with":
+        return True
+    is_noun = term.kind is TermKind.WORD and not is_verb(term.text)
+    return is_noun and any(each in facts.values and is_label(facts.old, each) for each in facts.alignment.old)

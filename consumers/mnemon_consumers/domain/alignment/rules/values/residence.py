@@ -1,0 +1,53 @@
+"""Residence: whether the newer fact is about a home, and for good."""
+
+from mnemon_consumers.domain.alignment.comparison import FactComparison
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
+from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
+from mnemon_consumers.domain.alignment.term import Term, TermKind
+
+
+def keeps_home(facts: FactComparison) -> bool:
+    """Return whether the newer fact may not be about a home for good.
+
+    For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
+    summer" may not.
+    """
+    left, raw = facts.alignment, facts.new.raw
+    if facts.new.is_changed and any(
+        word in ("for", "на")
+        and any(is_in_table(each, "units") or is_in_table(each, "dates") for each in rest)
+        for word, rest in ((raw[at], raw[at + 1 : at + 3]) for at in range(len(raw)))
+    ):
+        return True
+    names = [term.place for term in facts.new.words if term.kind is TermKind.NAME]
+    others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
+    first = next((at for at, word in enumerate(raw) if word in list_words("home_prepositions")), len(raw))
+    if facts.new.is_english:
+        # "The" or "another" precedes a thing such as a floor, and no town.
+        is_thing = not list_words("before_thing").isdisjoint(raw[first + 1 : first + 2])
+        begin = names[0] if names else len(raw)
+        return any(
+            ((is_thing or term.text in list_words("groups")) and first < term.place < begin)
+            or (names and term.place == begin + 1 and term.place + 1 not in names)
+            for term in others
+        )
+    if not names:
+        return bool(left.new) and not any(_is_place(term) or _is_town(term) for term in left.new)
+    return any("ADJF" not in list_grammemes(term.text) and first < term.place < names[0] for term in others)
+
+
+def names_only_origin(facts: FactComparison) -> bool:
+    """Return whether the newer fact names only the place from which a person came: "moved from York"."""
+    names = [term for term in facts.alignment.new if term.kind is TermKind.NAME]
+    return bool(names) and all(term.role == "from" for term in names)
+
+
+def _is_place(term: Term) -> bool:
+    """Return whether a term names a home, its surroundings or a country: "flat", "village", "UK"."""
+    forms = term.text, *list_lemmas(term.text)
+    return term.text in list_words("countries") or not list_words("places").isdisjoint(forms)
+
+
+def _is_town(term: Term) -> bool:
+    """Return whether a Russian word is a geographical name, also in lower case: «казань»."""
+    return "Geox" in list_grammemes(term.text)

@@ -1,0 +1,65 @@
+"""Swaps: whether the newer fact puts another thing in place of one that it names."""
+
+from mnemon_consumers.domain.alignment.comparison import FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.rules.values.slot_words import NAMED_SLOTS
+from mnemon_consumers.domain.alignment.term import TermKind, is_listed, is_naming, list_kinds
+
+
+def swaps_old_thing(facts: FactComparison) -> bool:
+    """Return whether the newer fact swaps the thing in the older fact: "Сменил телефон на Poco"."""
+    left = facts.alignment
+    topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
+    is_swap = any(
+        not ({word} | list_lookup_forms(word)).isdisjoint(list_words("object_swap_verbs"))
+        and 1 <= topic.place - at <= 2
+        for at, word in enumerate(facts.new.raw)
+        for topic in topics
+    )
+    is_value = all(t.kind in (TermKind.NAME, TermKind.NUMBER) or is_naming(t) for t in left.old)
+    is_next = all(t.kind in (TermKind.NAME, TermKind.NUMBER) or is_listed(t, "changed") for t in left.new)
+    is_both = bool(left.old and left.new) and not (facts.old.is_past or facts.old.is_planned)
+    return is_swap and is_value and is_next and is_both and not (facts.new.is_planned or facts.new.is_negated)
+
+
+def swaps_other_thing(facts: FactComparison) -> bool:
+    """Return whether the newer fact swaps a thing that the older fact does not mention."""
+    raw = facts.new.raw
+    verbs = list_words("object_swap_verbs") | list_words("object_move_verbs")
+    starts = [at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)]
+    if not starts:
+        return False
+    behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in list_words("object_ends"))
+    end = next(behind, len(raw))
+    return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in facts.alignment.new)
+
+
+def is_left_for_another(facts: FactComparison) -> bool:
+    """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
+    left = facts.alignment
+    slots = {"employer", *NAMED_SLOTS} & facts.old.slots
+    names = [term for term in left.new if term.kind is TermKind.NAME]
+    places = [a.place for a, _ in left.pairs if a.kind is TermKind.NAME]
+    is_whole = all(
+        (t.kind is TermKind.NAME and any(abs(t.place - p) == 1 for p in places)) or t.kind is TermKind.WORD
+        for t in left.old
+    )
+    is_next = bool(names) and facts.new.find_word_before(names[0]) in list_words("before_next_name")
+    is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
+    return bool(slots and places) and is_whole and is_next and not (facts.new.is_planned or is_other)
+
+
+def is_variant(facts: FactComparison) -> bool:
+    """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
+    left = facts.alignment
+    pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
+    is_switched = not list_words("variant_verbs").isdisjoint(facts.new.raw[:3]) and not (
+        facts.old.is_past or facts.new.is_planned
+    )
+    if not (
+        is_switched and len(pairs) == 1 and len(left.new) == 1 and list_kinds(facts.left) == {TermKind.WORD}
+    ):
+        return False
+    before, after = pairs[0]
+    is_qualified = before.place - left.old[-1].place == 1 and after.place - left.new[0].place == 1
+    return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in facts.left)

@@ -1,0 +1,305 @@
+"""Wording: whether facts with matching words say the same, more or less."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
+from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb
+from mnemon_consumers.domain.alignment.rules.decision import (
+    choose_doubtful_relation,
+    decide_doubtful,
+    decide_open,
+    decide_same,
+    decide_undecided,
+    decide_update,
+)
+from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
+from mnemon_consumers.domain.alignment.statement import ParsedFact, is_part_of_phrase, leaves_place
+from mnemon_consumers.domain.alignment.term import Term, TermKind, list_kinds
+from mnemon_consumers.domain.alignment.verdict import RelationVerdict
+
+_SAME_SHARE: Final = 0.5
+"""Minimum share of each fact that must have a counterpart for differently worded facts to be the same."""
+
+
+def decide_wording(facts: FactComparison) -> RelationVerdict:
+    """Decide the relation of facts that differ in their wording only, as far as the other rules can tell."""
+    return (
+        _decide_circumstances(facts)
+        or _decide_place(facts)
+        or _decide_equal_words(facts)
+        or _decide_heads(facts)
+        or _decide_more_said(facts)
+        or _decide_less_said(facts)
+        or _decide_common_words(facts)
+    )
+
+
+def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the facts differ in an amount, a place or the time; None otherwise."""
+    old, new = facts.share_old, facts.share_new
+    if (new >= SUBSET_SHARE and _drops_amount(facts)) or _describes_known_thing(facts):
+        return decide_update(facts, "the newer fact says the same with another amount, or more exactly")
+    if _names_other_place(facts):
+        return decide_undecided(facts, "one of the facts names another place")
+    if _changes_count_to_once(facts):
+        return decide_update(facts, "the newer fact says the same of another amount")
+    if _is_of_another_time(facts):
+        return decide_undecided(facts, "one of the facts is about another time")
+    if new >= SUBSET_SHARE > old and facts.new.is_changed and not facts.old.is_changed:
+        return decide_undecided(facts, "the newer fact says that something has changed")
+    return None
+
+
+def _decide_place(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the newer fact leaves the place to which the older fact leads; None otherwise."""
+    if not any(
+        a.role == "to" and leaves_place(facts.new, b) and not leaves_place(facts.old, a)
+        for a, b in facts.alignment.pairs
+    ):
+        return None
+    evidence = "the newer fact leaves the place that the older fact names"
+    if facts.new.is_changed and facts.share_old >= SUBSET_SHARE and not facts.old.is_past:
+        return decide_update(facts, evidence)
+    return decide_undecided(facts, evidence)
+
+
+def _decide_equal_words(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if all words of each fact have a counterpart in the other; None otherwise."""
+    if facts.score < SUBSET_SHARE:
+        return None
+    if is_carried_out(facts):
+        return decide_update(facts, "the newer fact says that the plan is carried out")
+    if _has_other_denials(facts):
+        return decide_update(facts, "the newer fact denies more, less or something else")
+    is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in facts.alignment.pairs)
+    return decide_same(facts, "all words of one have a counterpart in the other", is_covered=is_repeated)
+
+
+def _decide_heads(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the facts may be about two subjects, or say different things about one; None otherwise."""
+    if any(term.is_head for term in facts.left) and (facts.score < 0.75 or _is_person_narrowed(facts)):
+        return decide_doubtful(facts, "one of the facts may be about something else")
+    left = facts.alignment
+    objects = [a for a, _ in left.pairs if a.kind is not TermKind.LIGHT and not a.is_head]
+    has_other_verb = _has_own_verb(facts.new, left.new) or _has_own_verb(facts.old, left.old)
+    is_open = facts.score < SUBSET_SHARE and not is_carried_out(facts)
+    if len(objects) <= 1 and has_other_verb and is_open:
+        return decide_undecided(facts, "the facts say different things about one subject")
+    return None
+
+
+def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the newer fact says all of the older fact, or a part of its comparison; None otherwise."""
+    is_whole = facts.share_old >= SUBSET_SHARE and not _shares_only_part_of_phrase(facts)
+    if is_whole and (
+        _count_content_pairs(facts) >= 2 or len(facts.alignment.new) <= 2 or _is_continued(facts)
+    ):
+        return decide_update(facts, "the newer fact says the same, and more")
+    if _is_part_of_comparison(facts):
+        return decide_undecided(facts, "only one of the facts compares things, or they compare others")
+    if facts.share_new >= SUBSET_SHARE and is_carried_out(facts):
+        return decide_update(facts, "the newer fact says that the plan is carried out")
+    if list_kinds(facts.alignment.old) == {TermKind.DATE} and facts.new.has_word_of("totality_words"):
+        return decide_update(facts, "the newer fact applies to every day")
+    return None
+
+
+def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the newer fact says a part of the older fact, or is about a past event; None otherwise."""
+    left, is_part = facts.alignment, facts.share_new >= SUBSET_SHARE
+    if is_part and left.old and any(is_kind_of(b, a) for a, b in left.kind_pairs):
+        return decide_undecided(facts, "the newer fact says a part of the older one, and more exactly")
+    is_event = facts.new.is_past and not (facts.new.is_changed or facts.old.is_past or facts.old.is_planned)
+    if is_event and facts.score >= _SAME_SHARE:
+        return decide_undecided(facts, "only the newer fact is about the past")
+    is_long_or_short = _count_content_pairs(facts) >= 2 or len(left.old) <= 2
+    if is_part and is_long_or_short and not _shares_only_part_of_phrase(facts):
+        return decide_same(facts, "the older fact says the same, and more", is_covered=True)
+    return None
+
+
+def _decide_common_words(facts: FactComparison) -> RelationVerdict:
+    """Decide by the share of words that have a counterpart."""
+    pairs, says_same = _count_content_pairs(facts), facts.says_same_of_subject()
+    evidence = f"{facts.score:.0%} of the words have a counterpart"
+    if facts.score >= _SAME_SHARE and pairs >= 2 and says_same:
+        if _differs_in_clause(facts):
+            return decide_undecided(facts, "two clauses begin with the same word and differ after it")
+        return decide_same(facts, evidence)
+    if pairs and not says_same:
+        return decide_undecided(
+            facts, "both facts may be about one subject, and say different things about it"
+        )
+    return decide_open(facts, choose_doubtful_relation(facts), evidence)
+
+
+def _count_content_pairs(facts: FactComparison) -> int:
+    return sum(a.kind is not TermKind.LIGHT for a, _ in facts.alignment.pairs)
+
+
+def _shares_only_part_of_phrase(facts: FactComparison) -> bool:
+    """Return whether the only common word qualifies another in one of the facts: "piano", "piano lessons"."""
+    left = facts.alignment
+    return _count_content_pairs(facts) == 1 and (
+        is_part_of_phrase(facts.new, left.new) or is_part_of_phrase(facts.old, left.old)
+    )
+
+
+def _have_one_form(a: Term, b: Term) -> bool:
+    """Return whether two terms are the same word, not only synonyms."""
+    return any(not key.startswith("same ") for key in a.keys & b.keys)
+
+
+def _drops_amount(facts: FactComparison) -> bool:
+    """Return whether a Russian fact reports a change, and lacks only the amount of the older fact."""
+    is_marked = facts.new.is_changed and not (facts.old.is_changed or facts.new.is_english)
+    return is_marked and list_kinds(facts.alignment.old) == {TermKind.NUMBER}
+
+
+def _names_other_place(facts: FactComparison) -> bool:
+    """Return whether the facts name different places after a verb, as in "лежит в больнице"."""
+    sides = (facts.old, facts.new)
+    left = (facts.alignment.old, facts.alignment.new)
+    return any(
+        pair[at].text.split()[0] == pair[1 - at].text
+        and is_cyrillic(pair[at].text)
+        and any(t.role == "to" and 0 < t.place - pair[1 - at].place <= 2 for t in left[1 - at])
+        for at in range(len(sides))
+        for pair in facts.alignment.pairs
+        if " " in pair[at].text
+    )
+
+
+def _changes_count_to_once(facts: FactComparison) -> bool:
+    """Return whether the older fact names a number of times, and the newer fact says "раз" (once)."""
+    left = facts.alignment
+    is_single = "раз" in facts.new.raw and not any(term.kind is TermKind.NUMBER for term in facts.new.terms)
+    is_amount = list_kinds(left.old) == {TermKind.NUMBER} and facts.old.find_word_after(left.old[0]) in (
+        "раз",
+        "раза",
+    )
+    return is_amount and is_single and not left.new
+
+
+def _describes_known_thing(facts: FactComparison) -> bool:
+    """Return whether the newer fact describes a thing whose existence the older fact states by "есть"."""
+    old, new, left = facts.old, facts.new, facts.alignment
+    if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
+        return False
+    is_told = new.is_copular or "name" in new.slots
+    return is_told and any((b.is_head or not b.place) and b.kind is TermKind.WORD for _, b in left.pairs)
+
+
+def _is_of_another_time(facts: FactComparison) -> bool:
+    """Return whether a verb has different tenses in the facts, or only the newer fact is about a plan."""
+    if facts.new.is_ended or facts.new.is_changed or facts.new.is_resumed or is_carried_out(facts):
+        return False
+    if facts.new.is_planned and not facts.old.is_planned and facts.share_old >= SUBSET_SHARE:
+        return True
+    is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned)
+    if is_over and _was_so(facts.new) and facts.share_old >= SUBSET_SHARE:
+        return True
+    return facts.new.is_past != facts.old.is_past and any(
+        differ_in_tense(a, b) for a, b in facts.alignment.pairs
+    )
+
+
+def _was_so(statement: ParsedFact) -> bool:
+    """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
+    state_verbs, participles = list_words("past_state_verbs"), list_words("participles")
+    return any(
+        word in state_verbs
+        and not (following == "born" or (following.endswith("ed") and following not in participles))
+        for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
+    )
+
+
+def _is_person_narrowed(facts: FactComparison) -> bool:
+    """Return whether a word after a person says which person is meant: "the neighbour upstairs"."""
+    people = {
+        (side, pair[side].place)
+        for pair in facts.alignment.pairs
+        for side in (0, 1)
+        if pair[side].kind is TermKind.PERSON and pair[side].is_head
+    }
+    return any(
+        term.kind is TermKind.WORD and term.is_head and any(s == side and p < term.place for s, p in people)
+        for side, left in enumerate((facts.alignment.old, facts.alignment.new))
+        for term in left
+    )
+
+
+def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
+    """Return whether `left` has a verb with content, such as "rented" where the other fact says "has"."""
+    return any(
+        term.kind is TermKind.WORD
+        and not term.is_head
+        and (is_verb(term.text) or (statement.is_english and _is_before_object(statement, term)))
+        for term in left
+    )
+
+
+def _is_before_object(statement: ParsedFact, term: Term) -> bool:
+    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
+    is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
+    is_followed = statement.find_word_after(term) in list_words("determiners")
+    return is_first and (is_followed or is_third_person or term.text in list_words("past_verbs"))
+
+
+def _is_continued(facts: FactComparison) -> bool:
+    """Return whether the newer fact begins like the older fact: "has a dog", "has a dog called Rex"."""
+    old, new = _drop_fillers(facts.old), _drop_fillers(facts.new)
+    return len(old) >= 2 and new[: len(old)] == old
+
+
+def _drop_fillers(statement: ParsedFact) -> list[str]:
+    """Return the words of a fact except words for the user, determiners, counts and light words."""
+    fillers = list_words("user") | list_words("determiners") | {"s"}
+    numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}
+    light = {term.text for term in statement.terms if term.kind is TermKind.LIGHT}
+    return [word for word in statement.raw if word not in fillers | numbers | light]
+
+
+def _is_part_of_comparison(facts: FactComparison) -> bool:
+    """Return whether the newer fact has only a part of what the older fact compares.
+
+    For example, "Uses Windows" does beside "Thinks Linux is better than Windows", and so does "Prefers
+    coffee to cocoa" beside "Prefers tea to coffee".
+    """
+    left = facts.alignment
+    if facts.old.has_word_of("degree_comparisons") and not facts.new.has_word_of("degree_comparisons"):
+        return bool(left.old) and facts.share_new >= SUBSET_SHARE
+    comparisons = list_words("order_comparisons")
+    is_compared = facts.old.has_word_of("order_comparisons") and facts.new.has_word_of("order_comparisons")
+    verbs = [b.place for _, b in left.pairs if b.text in comparisons]
+    has_moved = any(
+        facts.old.words.index(a) != facts.new.words.index(b)
+        for a, b in left.pairs
+        if a.kind is not TermKind.LIGHT and b.place - 1 in verbs
+    )
+    return is_compared and has_moved and bool(left.old and left.new)
+
+
+def _has_other_denials(facts: FactComparison) -> bool:
+    """Return whether the facts deny different things: "neither meat nor fish", "fish, but no meat"."""
+    denials = facts.old.tokens.count("not"), facts.new.tokens.count("not")
+    return denials[0] != denials[1] or (denials[0] > 0 and facts.new.is_changed != facts.old.is_changed)
+
+
+def _differs_in_clause(facts: FactComparison) -> bool:
+    """Return whether later clauses of the facts begin with the same word and differ after it.
+
+    For example, "likes tennis" and "likes golf" do so at the end of two facts about a job.
+    """
+    old, new = (
+        {
+            statement.raw[clause.start]
+            for clause in statement.clauses[1:]
+            if any(term.place in clause[1:] for term in left)
+        }
+        for statement, left in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
+    )
+    return not old.isdisjoint(new)
