@@ -17,10 +17,10 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_query_terms,
 )
 from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name, list_other_forms
-from mnemon_consumers.retrieve.search.query.period_words import DateWord, WordKind
-from mnemon_consumers.retrieve.search.query.periods import (
+from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, WordKind
+from mnemon_consumers.retrieve.search.query.periods.period import QueryPeriod
+from mnemon_consumers.retrieve.search.query.periods.period_split import (
     PeriodSplit,
-    QueryPeriod,
     find_periods,
     split_at_periods,
 )

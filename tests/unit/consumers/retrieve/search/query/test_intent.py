@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.search.query.intent import (
     split_words,
 )
 from mnemon_consumers.retrieve.search.query.names import list_other_forms
-from mnemon_consumers.retrieve.search.query.periods import QueryPeriod
+from mnemon_consumers.retrieve.search.query.periods.period import QueryPeriod
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.query.periods import QueryPeriod, find_periods
+from mnemon_consumers.retrieve.search.query.periods.period import QueryPeriod
+from mnemon_consumers.retrieve.search.query.periods.period_split import find_periods
 from tests.support.call_counter import count_calls
 
 SATURDAY: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)

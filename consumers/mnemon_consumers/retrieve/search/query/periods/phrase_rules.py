@@ -1,0 +1,520 @@
+"""Rules for the phrases that name periods: the pattern of each phrase, and how it is read."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+from mnemon_consumers.retrieve.search.query.periods.date_range import (
+    DateRange,
+    Unit,
+    build_day,
+    build_month,
+    build_season,
+    build_week,
+    build_weekend,
+    build_year,
+    cut_date_range,
+    set_year,
+)
+from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, Meaning, WordKind
+from mnemon_consumers.retrieve.search.query.periods.role_pattern import compile_pattern
+
+
+class DateSentence(NamedTuple):
+    """The words of a text, the kind of each as one character, and the moment of the query."""
+
+    words: Sequence[DateWord]
+    roles: str
+    now: datetime
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+
+class Phrase(NamedTuple):
+    """A phrase: words from index `start` up to the one before `end`, and the ranges of days that it names."""
+
+    start: int
+    end: int
+    ranges: tuple[DateRange, ...]
+
+
+class _RuleMatch(NamedTuple):
+    """A match of a rule's pattern in the roles of a sentence."""
+
+    sentence: DateSentence
+    found: re.Match[str]
+
+    @property
+    def today(self) -> date:
+        return self.sentence.today
+
+    def get_value(self, name: str) -> Meaning | None:
+        """Return the value of the word that a group of the pattern matched; None if it matched none."""
+        place = self.found.start(name) if name in self.found.re.groupindex else -1
+        return self.sentence.words[place].value if place >= 0 else None
+
+    def get_number(self, name: str) -> int | None:
+        """Return the number that a group of the pattern matched; None if it matched none."""
+        value = self.get_value(name)
+        assert value is None or isinstance(value, int)
+        return value
+
+    def get_kind(self, name: str) -> WordKind | None:
+        """Return the kind of the word that a group of the pattern matched; None if it matched none."""
+        place = self.found.start(name) if name in self.found.re.groupindex else -1
+        return self.sentence.words[place].kind if place >= 0 else None
+
+    def get_year(self) -> int | None:
+        """Return the year that the phrase names, as `2024` or "last year"; None if it names none."""
+        shift = self.get_number("shift_of_year")
+        return self.get_number("year") if shift is None else self.today.year + shift
+
+
+_Reading: TypeAlias = Callable[[_RuleMatch], tuple[int, Sequence[DateRange]] | None]
+"""Function that returns the index of the word after a phrase, and the ranges that the phrase names; None
+if the phrase names none."""
+
+
+class _PhraseRule(NamedTuple):
+    pattern: re.Pattern[str]
+    read: _Reading
+
+
+_LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
+"""Number of days that belong to the period before and after a day that is a week, a month or a year away."""
+
+
+def find_phrases(sentence: DateSentence) -> Iterator[Phrase]:
+    """Find the phrases of a sentence that name periods, in their order."""
+    place = 0
+    while place < len(sentence.words):
+        phrase = None
+        if sentence.words[place].kind is not WordKind.OTHER:
+            phrase = _read_phrase(sentence, place, _EVERYWHERE)
+        if phrase is not None:
+            yield phrase
+        place = phrase.end if phrase is not None else place + 1
+
+
+def _read_phrase(sentence: DateSentence, start: int, rules: Sequence[_PhraseRule]) -> Phrase | None:
+    """Read the phrase that begins at index `start`, by the first rule that fits it; None if none fits."""
+    for rule in rules:
+        found = rule.pattern.match(sentence.roles, start)
+        if found is None:
+            continue
+        try:
+            named = rule.read(_RuleMatch(sentence, found))
+        except (OverflowError, ValueError):
+            continue  # 31 February, or a hundred thousand years ago
+        if named is not None:
+            return Phrase(start, named[0], tuple(named[1]))
+    return None
+
+
+def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]] | None:
+    """Read a distance from today such as "two weeks ago", or "in two weeks" with `direction` 1."""
+    few, count = match.get_number("few"), match.get_number("count")
+    kind = match.get_kind("unit")
+    number = few or count
+    if number is None:
+        if match.get_number("unit") != 1 and kind is not WordKind.TIME_UNIT:
+            return None
+        number = 1
+    if kind is WordKind.TIME_UNIT:
+        minutes = number * (match.get_number("unit") or 0)
+        moment = match.sentence.now + direction * timedelta(minutes=minutes)
+        return match.found.end(), [build_day(moment.date())]
+    day = _shift_day(match.today, kind, direction * number)
+    around = timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    unit: Unit = "other" if around else "day"
+    return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1), unit)]
+
+
+def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]]:
+    day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
+    around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
+    return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1))]
+
+
+def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "the last two weeks", which end today, or "the next two weeks", which begin today."""
+    kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
+    number = match.get_number("few") or match.get_number("count")
+    if number is None:
+        # "The past week" has a length, and "the past weeks" has not.
+        is_one = match.get_number("unit") == 1
+        if is_one and kind is WordKind.DAY_UNIT:
+            return None
+        number = 1 if is_one else 3
+    if kind is WordKind.TIME_UNIT or shift not in (-1, 1):
+        return None
+    other = _shift_day(match.today, kind, shift * number)
+    first, last = sorted((other, match.today))
+    return match.found.end(), [DateRange(first, last + timedelta(days=1))]
+
+
+def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
+    """Return the day that is `count` units of `kind` after `today`; before it if `count` is negative.
+
+    A month after 31 January is the last day of February.
+    """
+    match kind:
+        case WordKind.DAY_UNIT:
+            return today + timedelta(days=count)
+        case WordKind.WEEK_UNIT:
+            return today + timedelta(weeks=count)
+        case WordKind.MONTH_UNIT | WordKind.YEAR_UNIT:
+            month = build_month(today.year, today.month + count * (12 if kind is WordKind.YEAR_UNIT else 1))
+            return min(month.first + timedelta(days=today.day - 1), month.after - timedelta(days=1))
+        case _:
+            raise ValueError(
+                f"{kind!r} is no unit of whole days; give the kind of a day, week, month or year"
+            )
+
+
+def _read_numeric_date(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    dates = match.get_value("date")
+    assert isinstance(dates, tuple)
+    ranges = []
+    for each in dates:
+        assert isinstance(each, tuple)
+        try:
+            ranges.append(build_day(date(*each)))
+        except ValueError:
+            continue
+    return (match.found.end(), ranges) if ranges else None
+
+
+def _read_pair(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    pair = match.get_value("pair")
+    assert isinstance(pair, tuple)
+    first, second = pair
+    assert isinstance(first, int)
+    assert isinstance(second, int)
+    if match.get_kind("pair") is WordKind.ISO_MONTH:
+        return match.found.end(), [build_month(first, second)]
+    if (season := match.get_number("season")) is not None:
+        return match.found.end(), [build_season(first, season)]
+    return match.found.end(), [DateRange(date(first, 1, 1), date(second + 1, 1, 1))]
+
+
+def _read_year_range(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    first, last = match.get_number("year"), match.get_number("last_year")
+    assert first is not None
+    assert last is not None
+    return (
+        (match.found.end(), [DateRange(date(first, 1, 1), date(last + 1, 1, 1))]) if first <= last else None
+    )
+
+
+def _read_days_of_month(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read a day of a month, or several, with or without a year."""
+    month, day, last = (match.get_number(name) for name in ("month", "day", "last_day"))
+    assert month is not None
+    assert day is not None
+    year = match.get_year()
+    for each in (year,) if year is not None else _list_years(match.today.year):
+        try:
+            first, final = date(each, month, day), date(each, month, last or day)
+        except ValueError:
+            continue
+        if final < first:
+            return None
+        unit: Unit = "day" if first == final else "other"
+        return match.found.end(), [DateRange(first, final + timedelta(days=1), unit, year is None)]
+    return None
+
+
+def _list_years(year: int) -> range:
+    """List a year and the eight years before it, latest first: one of them has a 29 February."""
+    return range(year, year - 9, -1)
+
+
+def _read_month(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    month, shift, year = match.get_number("month"), match.get_number("shift"), match.get_year()
+    assert month is not None
+    today = match.today
+    if year is not None:
+        return match.found.end(), [build_month(year, month)]
+    if shift is None:
+        return match.found.end(), [build_month(today.year, month)._replace(is_yearly=True)]
+    nearest = today.year
+    if shift < 0 and month >= today.month:
+        nearest -= 1
+    elif shift > 0 and month <= today.month:
+        nearest += 1
+    return match.found.end(), [build_month(nearest + min(shift + 1, 0), month)]
+
+
+def _read_season(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    season, shift, year = match.get_number("season"), match.get_number("shift"), match.get_year()
+    assert season is not None
+    today = match.today
+    if year is not None:
+        # The winter of 2023 may begin or end in 2023.
+        years = (year - 1, year) if season == 4 and match.get_number("shift_of_year") is None else (year,)
+        return match.found.end(), [build_season(each, season) for each in years]
+    if shift is None:
+        return match.found.end(), [build_season(today.year, season)._replace(is_yearly=True)]
+    nearest = today.year
+    if shift < 0:
+        while build_season(nearest, season).after > today:
+            nearest -= 1
+        nearest += shift + 1
+    elif shift > 0:
+        while build_season(nearest, season).first <= today:
+            nearest += 1
+    elif season == 4 and today.month <= 6:
+        nearest -= 1
+    return match.found.end(), [build_season(nearest, season)]
+
+
+def _read_year(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    year = match.get_number("year")
+    assert year is not None
+    return match.found.end(), [build_year(year)]
+
+
+def _read_unit(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    """Read "last week", "the month before last" and "this weekend"."""
+    shift = (match.get_number("shift") or 0) + (match.get_number("before") or 0)
+    return match.found.end(), [_build_unit(match.get_kind("unit"), match.today, shift)]
+
+
+def _build_unit(kind: WordKind | None, today: date, shift: int) -> DateRange:
+    match kind:
+        case WordKind.WEEK_UNIT:
+            return build_week(today + timedelta(weeks=shift))
+        case WordKind.WEEKEND:
+            return build_weekend(today + timedelta(weeks=shift))
+        case WordKind.MONTH_UNIT:
+            return build_month(today.year, today.month + shift)
+        case _:
+            return build_year(today.year + shift)
+
+
+def _read_weekday(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    weekday, shift, weeks = (match.get_number(name) for name in ("weekday", "shift", "shift_of_week"))
+    assert weekday is not None
+    if (weeks is None and shift is None) or shift == -1:
+        back = (match.today.weekday() - weekday) % 7 + 1
+        day = match.today - timedelta(days=back)
+    else:
+        weeks = shift if weeks is None else weeks
+        day = build_week(match.today + timedelta(weeks=weeks or 0)).first + timedelta(days=weekday - 1)
+    return match.found.end(), [build_day(day, "weekday")]
+
+
+def _read_named_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    days = sum(match.get_number(name) or 0 for name in ("day", "before", "shift"))
+    if match.get_number("shift") is not None and days not in (-1, 0):
+        return None
+    return match.found.end(), [build_day(match.today + timedelta(days=days))]
+
+
+def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    """Read "at the weekend" as the current weekend, or else the last weekend."""
+    shift = 0 if match.today.weekday() >= 5 else -1
+    return match.found.end(), [build_weekend(match.today + timedelta(weeks=shift))]
+
+
+def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read a year before its month, season or day: "last year in March", «в 2023 году летом»."""
+    year = match.get_year()
+    inner = _read_phrase(match.sentence, match.found.end(), _IN_CONTEXT)
+    if year is None or inner is None or not all(dates.is_yearly for dates in inner.ranges):
+        return None
+    return inner.end, [set_year(dates, year) for dates in inner.ranges]
+
+
+def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[DateRange, ...]] | None:
+    """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK"."""
+    kind = match.get_kind("unit")
+    if kind is not None:
+        return match.found.end(), (_build_unit(kind, match.today, 0),)
+    inner = _read_phrase(match.sentence, match.found.end(), _INSIDE)
+    if inner is None or any(dates.unit not in ("week", "month", "season", "year") for dates in inner.ranges):
+        return None
+    return inner.end, inner.ranges
+
+
+def _read_edge(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read the beginning, the middle or the end of a period."""
+    whole, edge = _read_whole_period(match), match.get_number("edge")
+    if whole is None or edge is None:
+        return None
+    return whole[0], [cut_date_range(dates, edge, 3) for dates in whole[1]]
+
+
+def _read_part(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read a day, a week or a half of a period, counted from its beginning or, for "last", from its end."""
+    whole, place, kind = _read_whole_period(match), match.get_number("place"), match.get_kind("part")
+    if whole is None or place is None:
+        return None
+    if kind is WordKind.HALF:
+        return (
+            (whole[0], [cut_date_range(dates, place % 3 - 1, 2) for dates in whole[1]])
+            if place <= 2
+            else None
+        )
+    days = 7 if kind is WordKind.WEEK_UNIT else 1
+    ranges = []
+    for dates in whole[1]:
+        ahead = days * (place - 1) if place > 0 else (dates.after - dates.first).days - days
+        first = dates.first + timedelta(days=ahead)
+        after = min(first + timedelta(days=days), dates.after)
+        if not dates.first <= first < after:
+            return None
+        ranges.append(DateRange(first, after, "other", dates.is_yearly))
+    return whole[0], ranges
+
+
+def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
+    return tuple(_PhraseRule(compile_pattern(pattern), read) for pattern, read in rules)
+
+
+_PARTS: Final = _build_rules(
+    (
+        "(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) (?: OF THE? )? LONG_UNIT",
+        _read_part,
+    ),
+    ("(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) [OF IN ON]? THE?", _read_part),
+    ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
+    ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
+    ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
+    ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_phrase_in_year),
+    ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
+)
+
+_CALENDAR: Final = _build_rules(
+    (
+        (
+            "(?P<day> DAY_NUMBER) [DASH TO UNTIL] THE? (?P<last_day> DAY_NUMBER) OF? (?P<month> ANY_MONTH)"
+            "MAYBE_OF_YEAR"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?: (?<= BETWEEN) | (?<= BETWEEN THE) ) (?P<day> DAY_NUMBER) AND THE? (?P<last_day> DAY_NUMBER)"
+            "OF? (?P<month> ANY_MONTH) MAYBE_OF_YEAR"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) [DASH TO UNTIL] (?P<last_day> DAY_NUMBER)"
+            "MAYBE_OF_YEAR (?! [DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT] )"
+        ),
+        _read_days_of_month,
+    ),
+    (
+        (
+            "(?<= BETWEEN) (?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) AND (?P<last_day> DAY_NUMBER)"
+            "MAYBE_OF_YEAR (?! ANY_MONTH )"
+        ),
+        _read_days_of_month,
+    ),
+    ("(?: ANY_WEEKDAY COMMA? THE? )? (?P<date> DATE)", _read_numeric_date),
+    (
+        "(?: ANY_WEEKDAY COMMA? THE? )? (?P<day> DAY_NUMBER) OF? THE? (?P<month> ANY_MONTH) MAYBE_OF_YEAR",
+        _read_days_of_month,
+    ),
+    (
+        "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) MAYBE_OF_YEAR",
+        _read_days_of_month,
+    ),
+    ("(?P<season> ANY_SEASON) OF? (?P<pair> SEVERAL_YEARS)", _read_pair),
+    ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
+    (
+        (
+            "(?<= [BETWEEN FROM FROM_OR_SINCE DURING SINCE]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH]"
+            "(?P<last_year> YEAR) YEAR_UNIT?"
+        ),
+        _read_year_range,
+    ),
+    ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
+    ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+    ("(?P<shift> [LAST NEXT]) (?P<month> AMBIGUOUS_MONTH)", _read_month),
+    ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
+    ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
+    ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
+    ("(?P<season> IN_SEASON)", _read_season),
+    (
+        "(?P<weekday> ANY_WEEKDAY) COMMA? [OF IN ON]? THE? (?P<shift_of_week> SHIFT) WEEK_UNIT",
+        _read_weekday,
+    ),
+    (
+        "(?P<shift_of_week> SHIFT) WEEK_UNIT COMMA? ON? THE? (?P<weekday> ANY_WEEKDAY)",
+        _read_weekday,
+    ),
+    ("(?P<shift> SHIFT) (?P<weekday> ANY_WEEKDAY)", _read_weekday),
+    ("(?P<shift> SHIFT) (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND])", _read_unit),
+    (
+        "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND]) (?P<before> BEFORE) (?P<shift> [LAST NEXT])",
+        _read_unit,
+    ),
+    ("(?P<day> NAMED_DAY)", _read_named_day),
+    ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
+    ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
+    ("COUNTED? UNIT THE? AGO", partial(_read_distance, direction=-1)),
+    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", partial(_read_distance, direction=-1)),
+    ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", partial(_read_half_year, direction=-1)),
+    ("COUNTED UNIT FROM NOW", partial(_read_distance, direction=1)),
+    ("AFTER_TIME COUNTED? UNIT", partial(_read_distance, direction=1)),
+    ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", partial(_read_half_year, direction=1)),
+    (
+        (
+            "(?<= IN) (?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL]) )"
+            "(?! TIME_UNIT ) UNIT (?! AGO )"
+        ),
+        partial(_read_distance, direction=1),
+    ),
+    ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling_period),
+    ("(?P<shift> PAST) UNIT", _read_rolling_period),
+    ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+)
+
+_BARE: Final = _build_rules(
+    ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
+    ("(?P<season> SEASON)", _read_season),
+    ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
+)
+"""Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
+
+_GUARDED: Final = _build_rules(
+    (
+        (
+            "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | (?<= LONG_MONTH YEAR [TO DASH]) )"
+            "(?P<month> AMBIGUOUS_MONTH)"
+        ),
+        _read_month,
+    ),
+    (
+        (
+            "(?: (?<= ON) | (?<= ON THE) | (?<= TIME_PREPOSITION) | (?<= TIME_PREPOSITION THE)"
+            "| (?<= ANY_SEASON [AND TO]) ) (?P<season> SEASON)"
+        ),
+        _read_season,
+    ),
+    ("(?P<year> YEAR) YEAR_UNIT", _read_year),
+    ("YEAR_UNIT (?P<year> YEAR)", _read_year),
+    ("(?<= [IN DURING SINCE]) (?P<year> YEAR)", _read_year),
+    ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
+    (
+        "(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) | (?<= ANY_WEEKDAY AND) ) (?P<weekday> ANY_WEEKDAY)",
+        _read_weekday,
+    ),
+    ("(?<! EVERY) (?P<weekday> WEEKDAY) CLAUSE_END", _read_weekday),
+    ("(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) ) WEEKEND", _read_this_weekend),
+)
+
+_INSIDE: Final = (*_CALENDAR, *_BARE)
+
+_IN_CONTEXT: Final = (*_CALENDAR, *_GUARDED)
+
+_EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
