@@ -19,6 +19,7 @@ from mnemon_consumers.domain.alignment.syntax import (
     find_role,
     is_contrast,
     is_copular,
+    is_intended,
     is_past,
     is_time,
     join_particles,
@@ -45,6 +46,9 @@ TELLING_WORDS: Final = 3
 
 FOREIGN_CYRILLIC_WORDS: Final = 3
 """`FOREIGN_WORDS` for Cyrillic script: the lexicon lacks more words of Russian than of English."""
+
+_SETTLED_SLOTS: Final = frozenset(("residence", "job", "employer", "marital", "vehicle", "school"))
+"""Slots whose words may be about a value that a person only thinks of: "is afraid of moving to York"."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
 _POLES: Final = ("opposites", *AXES)
@@ -92,6 +96,8 @@ class _Parser:
         self._order: list[int | str] = []
         self._marks: set[str] = set()
         self._slots: set[str] = set()
+        self._are_intended: list[bool] = []
+        """For each word of `_SETTLED_SLOTS`, whether it is only intended."""
 
     def parse(self) -> ParsedFact:
         at, role = 0, ""
@@ -117,7 +123,7 @@ class _Parser:
             is_negated="negation" in self._marks,
             is_ended="ended" in self._marks,
             is_changed="changed" in self._marks,
-            is_planned="plan" in self._marks,
+            is_planned="plan" in self._marks or (bool(self._are_intended) and all(self._are_intended)),
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
             reason_at=find_reason_start(self._tokens),
@@ -168,6 +174,8 @@ class _Parser:
             if entry.table == "slots":
                 if entry.concept != "age" or not self._is_after_year(at):
                     self._slots.add(entry.concept)
+                if entry.concept in _SETTLED_SLOTS:
+                    self._are_intended.append(is_intended(self._tokens, at))
                 continue
             if entry.table == "same":
                 self._concepts.add(entry.concept)

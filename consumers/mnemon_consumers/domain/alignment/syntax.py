@@ -45,7 +45,7 @@ def find_role(tokens: Sequence[Token], at: int) -> str:
 
 def measure_head(tokens: Sequence[Token]) -> int:
     """Return the number of tokens at the beginning that are the subject; 0 if the subject is the user."""
-    if not tokens:
+    if not tokens or _is_user_after_time(tokens):
         return 0
     if is_cyrillic(tokens[0].word):
         return _measure_russian_head(tokens)
@@ -67,6 +67,18 @@ def measure_head(tokens: Sequence[Token]) -> int:
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""
             return at + 1 if following in list_words("auxiliaries") else at
     return start
+
+
+def _is_user_after_time(tokens: Sequence[Token]) -> bool:
+    """Return whether a date, and then the user, begin a fact: "Last week I moved", «В мае я переехал»."""
+    for token in tokens[:_LOOKED_AT]:
+        if token.word in list_words("subjects"):
+            return True
+        if list_number_keys(token.word) is None and not any(
+            is_in_table(token.word, table) for table in ("dates", "units", "stop", "light")
+        ):
+            return False
+    return False
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
@@ -108,6 +120,27 @@ def _find_numeric_kind(token: Token) -> str | None:
     if list_number_keys(token.word) is not None:
         return "number"
     return "date" if is_in_table(token.word, "dates") else None
+
+
+def is_intended(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a verb, or a noun for its action, is about what a person may do: "is afraid of moving".
+
+    It is if the verb is an infinitive, a gerund after a preposition such as "of", an English verb of moving
+    in the progressive, or a Russian verb in the future, and the noun if it has an article. After a verb such
+    as "managed", it has happened.
+    """
+    word, before = tokens[at].word, [token.word for token in tokens[:at]]
+    if is_cyrillic(word):
+        tags = list_grammemes(word)
+        if "futr" in tags:
+            return True
+        return "INFN" in tags and list_words("realising_verbs").isdisjoint(before[-_BETWEEN:])
+    last = before[-1] if before else ""
+    if word.endswith("ing"):
+        is_moving = word in list_words("moving_verbs") and last in list_words("auxiliaries")
+        return is_moving or last in list_words("gerund_prepositions")
+    is_action = last == "to" or (last in list_words("determiners") and word in list_words("slot_actions"))
+    return is_action and list_words("realising_verbs").isdisjoint(before[-2:-1])
 
 
 def _is_verb_form(word: str) -> bool:
@@ -188,7 +221,7 @@ def _has_subject(words: Sequence[str]) -> bool:
     For example, the result is False for "каждую неделю".
     """
     return any(
-        not is_cyrillic(word)
+        (not is_cyrillic(word) and list_number_keys(word) is None)
         or (is_nominative(word) and "PREP" not in list_grammemes(before) | list_grammemes(word))
         or is_proper_name(word)
         or is_in_table(word, "people")

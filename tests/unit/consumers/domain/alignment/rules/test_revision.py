@@ -175,6 +175,15 @@ REVISED = (
     ("Likes tea and coffee", "Likes coffee, not tea"),
     ("Likes all pets", "Only likes cats"),
     ("Любит чай и кофе", "Любит кофе, а не чай"),
+    ("I live in Leeds", "Last week I moved to York"),
+    ("I live in Leeds", "In May (2026-05) I moved to York"),
+    ("User lives in Leeds", "User had to move to York"),
+    ("User is thinking about moving to York", "User moved to York"),
+    ("User's daughter Ann lives in Rome", "User's child Ann has moved to Milan"),
+    ("Живу в Казани", "На прошлой неделе (2026-10-26/2026-11-01) переехал в Самару"),
+    ("Пользователь живёт в Казани", "В мае 2026 года пользователь переехал в Самару"),
+    ("Живу в Казани", "Пришлось переехать в Самару"),
+    ("Подруга Оля живёт в Риме", "Подруга Оля переехала в Милан"),
 )
 """An older fact, and a newer fact that replaces it."""
 
@@ -858,6 +867,29 @@ BESIDE = (
     ("Живу в Перми", "Через год, может, перееду в Екатеринбург"),
     ("Works as a nurse", "Works as a driver as a second job"),
     ("Работает врачом", "На второй работе работает водителем"),
+    # A change that a person only thinks of, or that is still to come
+    ("User lives in Leeds", "User is thinking about moving to York"),
+    ("User lives in Leeds", "User is afraid of moving to York"),
+    ("User lives in Leeds", "User was asked to move to York"),
+    ("User lives in Leeds", "User is weighing a move to York"),
+    ("User lives in Leeds", "User is moving to York in May"),
+    ("User works at Acme", "User is thinking about working at Globex"),
+    ("User is married to Tom", "User is thinking about a divorce"),
+    ("Пользователь живёт в Казани", "Пользователь подумывает переехать в Самару"),
+    ("Пользователь живёт в Казани", "Пользователю предложили переехать в Самару"),
+    ("Пользователь живёт в Казани", "Пользователь переедет в Самару в мае 2027 года"),
+    # Another person of the same first name
+    ("User's friend Anna lives in Rome", "User's aunt Anna lives in Milan"),
+    ("User's friend Anna lives in Rome", "User's boss Anna lives in Milan"),
+    ("Подруга пользователя Аня живёт в Риме", "Тётя пользователя Аня живёт в Милане"),
+    ("Подруга пользователя Аня живёт в Риме", "Коллега пользователя Аня переехала в Милан"),
+    ("Оля живёт в Риме", "Брат Оли живёт в Милане"),
+    # Another part of the time, and a place from which a person works
+    ("Пользователь живёт в Казани по будням", "Пользователь живёт в Самаре по выходным"),
+    ("Пользователь работает в Яндексе", "Пользователь работает удалённо из Грузии"),
+    # A former state
+    ("User is married to Tom", "User was married before"),
+    ("Пользовательница замужем за Томом", "Пользовательница уже была замужем"),
 )
 """An older fact, and a newer fact that leaves it true: it has a limit, an addition or another subject."""
 
