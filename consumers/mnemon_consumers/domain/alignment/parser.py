@@ -51,6 +51,7 @@ _SETTLED_SLOTS: Final = frozenset(("residence", "job", "employer", "marital", "v
 """Slots whose words may be about a value that a person only thinks of: "is afraid of moving to York"."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
+_ENDS: Final = frozenset(("ended", "quit"))
 _POLES: Final = ("opposites", *AXES)
 _CURRENCIES: Final = {"€": "euro", "$": "dollar", "£": "pound", "₽": "рубль"}
 _SCALES: Final = (100.0, 1000.0, 1_000_000.0)
@@ -205,7 +206,7 @@ class _Parser:
             tables = {"changed", "stop"}
         if self._is_may_the_month(at, length):
             tables = {"dates"}
-        self._marks.update(tables.intersection(_MARKS))
+        self._mark(at, tables)
         is_user = token.word in list_words("user")
         number = list_number_keys(token.word) if length == 1 else None
         if number is not None:
@@ -217,6 +218,8 @@ class _Parser:
             self._add_term(at, token.word, TermKind.NAME, keys, role, _list_poles(entries))
         elif "people" in tables:
             self._add_term(at, token.word, TermKind.PERSON, _list_concepts(entries, "people"), role)
+        elif at == self._head - 1 and token.word in list_words("former_partners"):
+            self._add_term(at, token.word, TermKind.PERSON, token.forms, role)
         elif "dates" in tables and not self._is_ambiguous_date(at, length):
             self._add_term(
                 at, token.word, TermKind.DATE, _list_concepts(entries, "dates"), role, _list_poles(entries)
@@ -227,6 +230,13 @@ class _Parser:
             self._order.extend(() if is_user else (token.word,))
         else:
             self._add_word(at, length, entries, tables, role)
+
+    def _mark(self, at: int, tables: set[str]) -> None:
+        """Mark the properties of the sentence that a token shows; an end that is only intended is a plan."""
+        marks = tables.intersection(_MARKS)
+        if marks & _ENDS and is_intended(self._tokens, at):
+            marks = (marks - _ENDS) | {"plan"}
+        self._marks |= marks
 
     def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:
         is_light = (

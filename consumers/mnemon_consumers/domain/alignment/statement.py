@@ -21,7 +21,7 @@ class ParsedFact:
         slots: attributes to which the fact gives a value, such as `residence`.
         is_ended: whether it says that a state is over.
         is_changed: whether it reports a change.
-        is_planned: whether it is about a plan, a wish, or a change of a slot that a person only thinks of.
+        is_planned: whether it is about a plan, a wish, or a change or an end that a person only thinks of.
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether it seems to be in a language other than English and Russian.

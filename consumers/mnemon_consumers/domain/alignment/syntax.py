@@ -52,7 +52,7 @@ def measure_head(tokens: Sequence[Token]) -> int:
     start = 0
     while start < len(tokens) and tokens[start].word in list_words("determiners"):
         start += 1
-    if start < len(tokens) and tokens[start].word in list_words("subjects"):
+    if start < len(tokens) and _is_subject(tokens[start]):
         return 0
     for at, token in enumerate(tokens[start : start + _LOOKED_AT], start):
         if token.word in list_words("auxiliaries") or token.is_denied:
@@ -72,13 +72,19 @@ def measure_head(tokens: Sequence[Token]) -> int:
 def _is_user_after_time(tokens: Sequence[Token]) -> bool:
     """Return whether a date, and then the user, begin a fact: "Last week I moved", «В мае я переехал»."""
     for token in tokens[:_LOOKED_AT]:
-        if token.word in list_words("subjects"):
+        if _is_subject(token):
             return True
         if list_number_keys(token.word) is None and not any(
             is_in_table(token.word, table) for table in ("dates", "units", "stop", "light")
         ):
             return False
     return False
+
+
+def _is_subject(token: Token) -> bool:
+    """Return whether a word is the user or a pronoun as a subject, also with a verb: "I'm", "he's"."""
+    is_possessive = token.word in list_words("determiners")
+    return not is_possessive and token.word.partition("'")[0] in list_words("subjects")
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
@@ -125,22 +131,25 @@ def _find_numeric_kind(token: Token) -> str | None:
 def is_intended(tokens: Sequence[Token], at: int) -> bool:
     """Return whether a verb, or a noun for its action, is about what a person may do: "is afraid of moving".
 
-    It is if the verb is an infinitive, a gerund after a preposition such as "of", an English verb of moving
-    in the progressive, or a Russian verb in the future, and the noun if it has an article. After a verb such
-    as "managed", it has happened.
+    It is if the verb is an infinitive, has an auxiliary such as "will", or is a gerund after a word such as
+    "of", an English verb of moving in the progressive, or a Russian verb in the future; and the noun if it
+    has an article. After a verb such as "managed", it has happened.
     """
     word, before = tokens[at].word, [token.word for token in tokens[:at]]
+    realising = list_words("realising_verbs")
     if is_cyrillic(word):
         tags = list_grammemes(word)
-        if "futr" in tags:
-            return True
-        return "INFN" in tags and list_words("realising_verbs").isdisjoint(before[-_BETWEEN:])
+        near = before[-_BETWEEN:]
+        is_denied = "не" in near
+        return "futr" in tags or ("INFN" in tags and (is_denied or realising.isdisjoint(near)))
+    before = [each for each in before if each not in list_words("adverbs")]
     last = before[-1] if before else ""
     if word.endswith("ing"):
-        is_moving = word in list_words("moving_verbs") and last in list_words("auxiliaries")
-        return is_moving or last in list_words("gerund_prepositions")
-    is_action = last == "to" or (last in list_words("determiners") and word in list_words("slot_actions"))
-    return is_action and list_words("realising_verbs").isdisjoint(before[-2:-1])
+        is_progressive = last in list_words("auxiliaries") or "'" in last
+        is_moving = word in list_words("moving_verbs") and is_progressive
+        return is_moving or last in list_words("before_gerund")
+    is_noun = last in list_words("determiners") and word in list_words("slot_actions")
+    return (is_noun or last in list_words("before_verbs")) and realising.isdisjoint(before[-2:-1])
 
 
 def _is_verb_form(word: str) -> bool:
