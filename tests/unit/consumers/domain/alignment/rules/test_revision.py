@@ -180,6 +180,10 @@ REVISED = (
     ("User lives in Leeds", "User had to move to York"),
     ("User is thinking about moving to York", "User moved to York"),
     ("User wants to quit smoking", "User quit smoking"),
+    ("I drink coffee every morning", "I quit coffee last month (2026-10)"),
+    ("I work at Tesco", "I left Tesco last week (2026-10-26/2026-11-01)"),
+    ("User's friend Anna lives in Rome", "User's friend Anna moved to Milan"),
+    ("Хожу на теннис", "На прошлой неделе (2026-10-26/2026-11-01) бросил теннис"),
     ("Я работаю в Яндексе", "Я работаю в компании «Сбер»"),
     ("User's daughter Ann lives in Rome", "User's child Ann has moved to Milan"),
     ("Живу в Казани", "На прошлой неделе (2026-10-26/2026-11-01) переехал в Самару"),
@@ -895,6 +899,7 @@ BESIDE = (
     # Another person of the same first name
     ("User's friend Anna lives in Rome", "User's aunt Anna lives in Milan"),
     ("User's friend Anna lives in Rome", "User's boss Anna lives in Milan"),
+    ("Anna lives in Rome", "Anna moved to the Milan office"),
     ("Подруга пользователя Аня живёт в Риме", "Тётя пользователя Аня живёт в Милане"),
     ("Подруга пользователя Аня живёт в Риме", "Коллега пользователя Аня переехала в Милан"),
     ("Оля живёт в Риме", "Брат Оли живёт в Милане"),
