@@ -4,6 +4,7 @@ from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactCompa
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
+from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
 
@@ -20,21 +21,24 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
         return "only one of the facts is a denial, and it may deny a part of what the other says"
     if is_about_another_thing(facts):
         return "a word before a thing may tell it apart from another thing of the kind"
+    if is_about_namesake(facts):
+        return "the facts may be about two people of one name"
     if has_other_qualifier(facts):
         return "a word before a person or thing may tell it apart from another one"
     return None
 
 
 def _names_former_value(facts: FactComparison) -> bool:
-    """Return whether the newer fact is about a former state, and says more than that it is over.
+    """Return whether the newer fact is about a former state, and does not only say that it is over.
 
     For example, "Used to live in York" does so beside "Lives in Leeds", but "Used to smoke" does not
-    beside "Smokes".
+    beside "Smokes". Beside a denial, such as "Doesn't smoke", it does.
     """
     if facts.old.is_past or facts.new.is_changed or _list_former_clauses(facts.old):
         return False
     former, left = _list_former_clauses(facts.new), facts.alignment.new
-    return bool(former and left) and all(any(term.place in each for each in former) for term in left)
+    is_told = bool(former) and (bool(left) or facts.old.is_negated)
+    return is_told and all(any(term.place in each for each in former) for term in left)
 
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:

@@ -38,8 +38,10 @@ def decide_update(facts: FactComparison, evidence: str) -> RelationVerdict:
 def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> RelationVerdict:
     """Decide on a new value, which does not replace what the older fact says beside its value."""
     part = find_lost_part(facts, slot)
-    if slot in ("employer", "job") and any(is_part_of_time(facts.old, t) for t in facts.alignment.old):
-        part = "says when the person works"
+    if slot in ("employer", "job", "residence") and any(
+        is_part_of_time(facts.old, t) for t in facts.alignment.old
+    ):
+        part = "says when its value holds"
     if part is None:
         return decide_update(facts, evidence)
     undecided = decide_undecided(facts, f"{evidence}; the older fact also {part}")

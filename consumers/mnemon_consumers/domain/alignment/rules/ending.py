@@ -117,10 +117,16 @@ def _list_unmatched_of_end(facts: FactComparison) -> tuple[Term, ...]:
         left_new = tuple(
             term
             for term in left_new
-            if term.kind not in NUMERIC_KINDS and not (is_stopped and is_listed(term, "units"))
+            if term.kind not in NUMERIC_KINDS
+            and not (is_listed(term, "units") and (is_stopped or _is_dated_unit(new, term)))
         )
         left_new = tuple(term for term in left_new if not is_receiver(facts, term))
     return left_new
+
+
+def _is_dated_unit(statement: ParsedFact, unit: Term) -> bool:
+    """Return whether a unit belongs to a date: "last month"."""
+    return is_in_table(statement.find_word_before(unit), "dates")
 
 
 def _decide_state(facts: FactComparison, left_new: tuple[Term, ...]) -> RelationVerdict | None:

@@ -7,19 +7,27 @@ from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
+    is_nominative,
     is_ordinal,
     list_grammemes,
+    list_name_lemmas,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_listed
 
-_PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
-"""People whose mention tells the marital status."""
+_PARTNERS: Final = frozenset(
+    f"people {each}"
+    for each in ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
+)
+"""Keys of people whose mention tells the marital status."""
 
 _GENERAL_PEOPLE: Final = frozenset(
     ("people child", "people friend", "people friend_female", "people parents")
 )
 """Keys of general words for people, for which the other fact may have a more exact word."""
+
+_GENERAL_RELATIVES: Final = frozenset(("people child", "people parents"))
+"""Those of `_GENERAL_PEOPLE` that stand for a relative."""
 
 
 def find_other_subject(facts: FactComparison) -> str | None:
@@ -59,6 +67,28 @@ def _has_other_names(facts: FactComparison) -> bool:
             for person, side in zip((a, b), sides, strict=True)
         )
         for a, b in facts.alignment.pairs
+    )
+
+
+def is_about_namesake(facts: FactComparison) -> bool:
+    """Return whether other words for people stand beside a name of both facts: "aunt Ann", "my boss Ann".
+
+    A general word such as "child", or another word for a partner, may be about the same person.
+    """
+    sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
+    beside = [
+        {
+            key
+            for term in left
+            if term.kind is TermKind.PERSON
+            for pair in facts.alignment.pairs
+            if pair[side].kind is TermKind.NAME and _is_name_beside(statement, term, pair[side])
+            for key in term.keys
+        }
+        for side, (statement, left) in enumerate(sides)
+    ]
+    return all(beside) and not any(
+        keys <= _PARTNERS or not keys.isdisjoint(_GENERAL_RELATIVES) for keys in beside
     )
 
 
@@ -111,7 +141,7 @@ def is_receiver(facts: FactComparison, person: Term) -> bool:
 
 def _is_spouse(facts: FactComparison, person: Term) -> bool:
     """Return whether a person is mentioned only for the marital status."""
-    is_partner = any(key.removeprefix("people ") in _PARTNERS for key in person.keys)
+    is_partner = not person.keys.isdisjoint(_PARTNERS)
     return is_partner and not person.is_head and "marital" in facts.old.slots & facts.new.slots
 
 
@@ -152,8 +182,14 @@ def _is_owner(statement: ParsedFact, person: Term) -> bool:
 def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """Return whether a name stands beside a word for a person, and so names this person.
 
-    It does in "brother Tom" and "a friend called Tom", but not in "friend uses Linux".
+    It does in "brother Tom" and "a friend called Tom", but not in "friend uses Linux", "Tom's brother" and
+    «брат Оли».
     """
+    lemmas = list_name_lemmas(name.text)
+    if lemmas and name.text not in lemmas and is_nominative(person.text):
+        return False
+    if name.place < person.place and f"{name.text}'s" in fold_characters(statement.text).casefold():
+        return False
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
     said = {term.place for term in statement.terms if term.text not in list_words("person_name_words")}

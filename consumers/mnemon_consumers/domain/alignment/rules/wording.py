@@ -197,10 +197,9 @@ def _is_of_another_time(facts: FactComparison) -> bool:
     """Return whether a verb has different tenses in the facts, or only the newer fact is about a plan."""
     if facts.new.is_ended or facts.new.is_changed or facts.new.is_resumed or is_carried_out(facts):
         return False
-    if facts.new.is_planned and not facts.old.is_planned and facts.share_old >= SUBSET_SHARE:
-        return True
-    is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned)
-    if is_over and _was_so(facts.new) and facts.share_old >= SUBSET_SHARE:
+    is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned) and _was_so(facts.new)
+    is_to_come = facts.new.is_planned and not facts.old.is_planned
+    if (is_over or is_to_come) and max(facts.share_old, facts.share_new) >= SUBSET_SHARE:
         return True
     return facts.new.is_past != facts.old.is_past and any(
         differ_in_tense(a, b) for a, b in facts.alignment.pairs

@@ -6,6 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.rules.values.residence import is_town
 from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_listed, list_kinds
 
@@ -19,6 +20,35 @@ def has_other_job(facts: FactComparison) -> bool:
         return False
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     return _differs_in_occupation(facts) or all(_has_occupation(*side) for side in sides)
+
+
+def names_other_employer(facts: FactComparison) -> bool:
+    """Return whether the names in both facts may be employers, or are towns in both facts."""
+    sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
+    in_towns = [_works_in_town(*side) for side in sides]
+    return in_towns[0] == in_towns[1] and all(_has_employer(*side) for side in sides)
+
+
+def _has_employer(statement: ParsedFact, terms: Sequence[Term]) -> bool:
+    """Return whether one of some terms is a name that may be an employer.
+
+    In Russian, a preposition such as «в» has to precede the name, unlike in «работает над „Зевсом“» and «из
+    Лиссабона».
+    """
+    names = [term for term in terms if term.kind is TermKind.NAME]
+    prepositions = list_words("before_employer")
+    return any(statement.is_english or _find_preposition(statement, term) in prepositions for term in names)
+
+
+def _works_in_town(statement: ParsedFact, terms: Sequence[Term]) -> bool:
+    """Return whether a Russian fact about a job names a town: «работает в Самаре»."""
+    return any(is_town(term) and _find_preposition(statement, term) in ("в", "во") for term in terms)
+
+
+def _find_preposition(statement: ParsedFact, term: Term) -> str:
+    """Return the last Russian preposition before a term; empty without one."""
+    before = reversed(statement.raw[: term.place])
+    return next((word for word in before if "PREP" in list_grammemes(word)), "")
 
 
 def _differs_in_occupation(facts: FactComparison) -> bool:

@@ -2,7 +2,7 @@
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
-from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 
@@ -13,15 +13,23 @@ def keeps_home(facts: FactComparison) -> bool:
     summer" may not.
     """
     left, raw = facts.alignment, facts.new.raw
+    following = [raw[at + 1 : at + 3] for at in range(len(raw))]
     if facts.new.is_changed and any(
-        word in ("for", "на")
-        and any(is_in_table(each, "units") or is_in_table(each, "dates") for each in rest)
-        for word, rest in ((raw[at], raw[at + 1 : at + 3]) for at in range(len(raw)))
+        word in ("for", "на") and any(map(_is_duration, rest))
+        for word, rest in zip(raw, following, strict=True)
     ):
         return True
-    names = [term.place for term in facts.new.words if term.kind is TermKind.NAME]
+    names = [term.place for term in facts.new.words if term.kind is TermKind.NAME and not term.is_head]
     others = [term for term in left.new if term.kind is TermKind.WORD and not _is_place(term)]
-    first = next((at for at, word in enumerate(raw) if word in list_words("home_prepositions")), len(raw))
+    first = next(
+        (
+            at
+            for at, word in enumerate(raw)
+            if word in list_words("home_prepositions")
+            and not (is_cyrillic(word) and any(map(_is_time, following[at])))
+        ),
+        len(raw),
+    )
     if facts.new.is_english:
         # "The" or "another" precedes a thing such as a floor, and no town.
         is_thing = not list_words("before_thing").isdisjoint(raw[first + 1 : first + 2])
@@ -32,7 +40,7 @@ def keeps_home(facts: FactComparison) -> bool:
             for term in others
         )
     if not names:
-        return bool(left.new) and not any(_is_place(term) or _is_town(term) for term in left.new)
+        return bool(left.new) and not any(_is_place(term) or is_town(term) for term in left.new)
     return any("ADJF" not in list_grammemes(term.text) and first < term.place < names[0] for term in others)
 
 
@@ -48,6 +56,16 @@ def _is_place(term: Term) -> bool:
     return term.text in list_words("countries") or not list_words("places").isdisjoint(forms)
 
 
-def _is_town(term: Term) -> bool:
+def is_town(term: Term) -> bool:
     """Return whether a Russian word is a geographical name, also in lower case: «казань»."""
     return "Geox" in list_grammemes(term.text)
+
+
+def _is_time(word: str) -> bool:
+    """Return whether a word names a date or a unit such as "week"."""
+    return is_in_table(word, "units") or is_in_table(word, "dates")
+
+
+def _is_duration(word: str) -> bool:
+    """Return whether a word may tell for how long; «на прошлой неделе» tells when, in the prepositional."""
+    return _is_time(word) and list_grammemes(word).isdisjoint(("loct", "datv"))

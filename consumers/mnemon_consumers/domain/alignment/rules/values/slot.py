@@ -8,7 +8,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
-from mnemon_consumers.domain.alignment.rules.values.occupation import has_other_job
+from mnemon_consumers.domain.alignment.rules.values.occupation import has_other_job, names_other_employer
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home, names_only_origin
 from mnemon_consumers.domain.alignment.rules.values.slot_words import (
     NAMED_SLOTS,
@@ -139,7 +139,7 @@ def _find_name_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:
     if any(term.role == "with" for term in facts.left):
         return None
     if "employer" in slots and TermKind.NAME in list_kinds(left.old) & list_kinds(left.new):
-        return "employer"
+        return "employer" if names_other_employer(facts) else None
     if "device" in slots and list_kinds(left.old) == list_kinds(left.new) == {TermKind.NUMBER}:
         return "device"
     if list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}:
