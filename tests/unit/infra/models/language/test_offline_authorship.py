@@ -27,6 +27,9 @@ async def found(*said: str) -> list[str]:
         "Translate this into German: I live in London. I have two cats.",
         "Could you proofread my email?\nI live in London.\nI have two cats.",
         "Please rewrite the following.\n\nI'm allergic to nuts.",
+        "Write a poem: I live in Rome",
+        "Continue the story: I live in Rome with my dog",
+        "Допиши рассказ: я живу в Риме с собакой",
         "Write an email to my landlord:\nI live in flat 3. I have two cats.",
         "Pretend you're a pirate. I'm a sailor. I live in a ship.",
         "Let's roleplay! I work as a detective. I have two cats.",
@@ -71,6 +74,8 @@ async def test_text_to_work_on_corrects_nothing() -> None:
         ["I'm pregnant!! just kidding"],
         ["I'm pregnant lol jk"],
         ["I'm pregnant!", "Just kidding."],
+        ["I love Mondays, said no one ever"],
+        ["Обожаю понедельники, сказал никто никогда"],
         ["Я врач, шучу"],
         ["Я беременна!!! Шутка"],
         ["У меня пятеро детей", "шучу)"],
@@ -95,18 +100,62 @@ async def test_words_about_jokes_take_nothing_back(text: str) -> None:
         "Sam Smith: I'm allergic to nuts",
         "Sam wrote: I'm allergic to nuts",
         "lyrics: I love rock and roll",
+        "She goes: I love pineapple pizza",
+        "As the song goes, I'm living in America",
+        "And he was like, I live in Boston",
+        "From his email: I live in Boston",
+        "In the movie, I live in Zion",
+        "It's not true that I live in Rome",
+        "I lied that I have a dog",
         "Apparently, I have asthma",
         "I think I have adhd",
         "I probably have adhd",
         "Подруга спрашивает: я живу в Омске",
         "Петя: я живу в Москве",
         "Петя написал: у меня аллергия на орехи",
+        "Он мне такой: у меня аллергия на кошек",
+        "Её ответ: я работаю в Гугле",
+        "Все думают, что у меня есть собака",
+        "Мама верит, что я веган",
+        "Неправда, что я живу в Риме",
+        "Пусть мне 40 лет и я холост",
+        "В этом сценарии я женат и у меня двое детей",
         "Кажется, у меня аллергия",
         "Похоже, у меня диабет",
         "Мне снилось, что я живу в Париже",
     ],
 )
 async def test_words_of_others_and_doubts_give_no_fact(text: str) -> None:
+    assert await found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Believe me, I live in Rome", "Believe me, I live in Rome"),
+        ("No kidding, I live in Rome", "No kidding, I live in Rome"),
+        ("Make a note: I live in Rome", "Make a note: I live in Rome"),
+        ("Fun fact: I live in Rome", "I live in Rome"),
+        ("Important: I'm allergic to nuts", "I'm allergic to nuts"),
+        ("Важно: у меня аллергия на орехи", "У меня аллергия на орехи"),
+        ("Запиши: у меня аллергия на орехи", "У меня аллергия на орехи"),
+    ],
+)
+async def test_own_words_after_an_introduction_stay(text: str, fact: str) -> None:
+    assert await found(text) == [fact]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have a list of dogs in Python",
+        "I have a class Dog with a method bark",
+        "I have a picture of my wife",
+        "У меня есть класс Собака с методом лаять",
+        "У меня есть фото жены",
+    ],
+)
+async def test_thing_that_shows_an_animal_or_relative_is_neither(text: str) -> None:
     assert await found(text) == []
 
 
