@@ -21,7 +21,8 @@ _TOKEN: Final = re.compile(
     rf"""
     [\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | [^\W\d_][\w-]*\.(?:ру|рф|ru|com|net|org|io)(?!\w)
-    | \d{{4}}-\d\d-\d\d | \d{{1,2}}:\d\d | [^\W\d_]{{1,12}}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    | \d{{4}}-\d\d-\d\d | (?:19|20)\d\d-(?:0[1-9]|1[0-2])(?![\d-])
+    | \d{{1,2}}:\d\d | [^\W\d_]{{1,12}}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
     | \d+(?:[ \u00a0]\d{{3}})+(?!\d)
     | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
     | [ap]\.m\. | {_LETTERS}(?:['-]{_LETTERS})*[+#]* | [%€$£₽№] | [—–](?=\s)
@@ -134,6 +135,9 @@ def list_number_keys(word: str) -> tuple[str, ...] | None:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
         year, month, day = (int(part) for part in word.split("-"))
         return f"{year}", f"dates month {month}", f"{day}"
+    if re.fullmatch(r"\d{4}-\d\d", word):
+        year, month = (int(part) for part in word.split("-"))
+        return f"{year}", f"dates month {month}"
     if ":" in word:
         hour, minute = word.split(":")
         return (f"{int(hour)}" if minute == "00" else f"{int(hour)}:{minute}",)
