@@ -13,7 +13,8 @@ from starlette.types import Receive, Scope, Send
 from mnemon.gateway.callers import CALLER, Caller, Callers
 from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.memory_access import MemoryAccess
-from mnemon.mcp.server import McpTarget, NoUser, create_server
+from mnemon.gateway.problems import Problem
+from mnemon.mcp.server import McpTarget, NotPermitted, create_server
 from mnemon.mcp.transports import read_user_header
 from mnemon_infra.settings.api_keys import Scope as KeyScope
 
@@ -47,12 +48,11 @@ class McpEndpoint:
     def _resolve_target(self, context: ServerRequestContext[Any]) -> McpTarget:
         assert isinstance(context.request, Request)
         caller: Caller = context.request.scope[CALLER]
-        user = caller.user or read_user_header(context)
-        if "read" not in caller.scopes:
-            raise NoUser(
-                "the key lacks the scope `read`; use a key that `mnemon auth key create` made with --scope "
-                "read"
-            )
+        user = read_user_header(context, default=caller.user)
+        try:
+            caller.require_permission("read", user)
+        except Problem as problem:
+            raise NotPermitted(problem.details.detail) from problem
         return McpTarget(self._memory.get_client(caller.tenant), user, "write" in caller.scopes)
 
 

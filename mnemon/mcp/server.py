@@ -42,12 +42,17 @@ TargetResolver = Callable[[ServerRequestContext[Any]], McpTarget]
 """Function that returns the memory that a request is about.
 
 Raises:
-    NoUser: the request names no user, or its key does not permit the request.
+    NoUser: the request names no user.
+    NotPermitted: its key, or the server, does not permit the request.
 """
 
 
 class NoUser(Exception):
-    """A request names no user, or its key does not permit the request."""
+    """A request names no user."""
+
+
+class NotPermitted(Exception):
+    """The key of a request, or the server, does not permit the request."""
 
 
 def create_server(resolve_target: TargetResolver) -> Server[Any]:
@@ -99,6 +104,8 @@ class _MemoryHandlers:
             )
         except (InvalidBody, InvalidId, NoUser) as error:
             return _build_result(f"bad_request: {error}", is_error=True)
+        except NotPermitted as error:
+            return _build_result(f"forbidden: {error}", is_error=True)
         except AskFailed as failed:
             return _build_result(_describe_failure(str(failed), failed.retryable), is_error=True)
         except PublishFailed as failed:
@@ -169,7 +176,7 @@ class _MemoryHandlers:
         """
         try:
             reply = await self._send_request(self._resolve_target(context), CONTEXT.name, arguments)
-        except (InvalidId, NoUser) as error:
+        except (InvalidId, NoUser, NotPermitted) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
             raise MCPError(types.INTERNAL_ERROR, _describe_failure(str(failed), failed.retryable)) from failed
@@ -179,7 +186,7 @@ class _MemoryHandlers:
     async def _send_request(self, target: McpTarget, tool: str, arguments: dict[str, Any]) -> Reply:
         memory, user, may_change = target
         if MCP_TOOLS[tool].changes and not may_change:
-            raise NoUser(
+            raise NotPermitted(
                 "the key lacks the scope `write`; use a key that `mnemon auth key create` made with --scope "
                 "write"
             )

@@ -39,11 +39,11 @@ def create_http_application(server: Server[Any], host: str, token: str) -> ASGIA
     return _TokenGuard(app, token)
 
 
-def read_user_header(context: ServerRequestContext[Any]) -> str:
-    """Return the user that an HTTP request names.
+def read_user_header(context: ServerRequestContext[Any], default: str | None = None) -> str:
+    """Return the user that an HTTP request names, or `default` if it names none.
 
     Raises:
-        NoUser: the request names no user, or the header is not UTF-8.
+        NoUser: the request names no user and there is no default, or the header is not UTF-8.
     """
     request = context.request
     given = request.headers.get(USER_HEADER, "") if isinstance(request, Request) else ""
@@ -54,9 +54,9 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
         raise NoUser(
             f"the header {USER_HEADER} is not UTF-8: send the id of the user in UTF-8 or percent-encoded"
         ) from error
-    if not user:
+    if not (named := user or default):
         raise NoUser(f"the request names no user: send the header {USER_HEADER}")
-    return user
+    return named
 
 
 class _TokenGuard:

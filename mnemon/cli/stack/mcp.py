@@ -3,7 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals, list_ending_signals
 
 if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
     from mnemon_infra.config import Deployment
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
@@ -91,8 +93,8 @@ async def _serve_http(
     import secrets
 
     from mnemon.http.server import format_address, serve_http
-    from mnemon.mcp.server import McpTarget, create_server
-    from mnemon.mcp.transports import create_http_application, read_user_header
+    from mnemon.mcp.server import McpTarget, NotPermitted, create_server
+    from mnemon.mcp.transports import USER_HEADER, create_http_application, read_user_header
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
 
@@ -110,7 +112,17 @@ async def _serve_http(
         async with connect_memory(deployment, tenant, data) as memory:
             if user is not None:
                 check_id("user", user)
-            server = create_server(lambda context: McpTarget(memory, user or read_user_header(context)))
+
+            def resolve_target(context: "ServerRequestContext[Any]") -> McpTarget:
+                named = read_user_header(context, default=user)
+                if user is not None and named != user:
+                    raise NotPermitted(
+                        f"the server is for the user {user!r}, and the header {USER_HEADER} names another; "
+                        "name that user, or leave out the header"
+                    )
+                return McpTarget(memory, named)
+
+            server = create_server(resolve_target)
             async with serve_http(create_http_application(server, host, token), listening):
                 typer.echo(f"mnemon mcp answers at {format_address(listening)}/mcp")
                 if not given:

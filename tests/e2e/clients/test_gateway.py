@@ -631,12 +631,31 @@ async def test_clients_of_mcp_use_the_same_keys(shared: Up) -> None:
         saved = await client.call_tool("memory_save", {"text": "Prefers night trains to planes"})
         assert saved.structured_content
         assert saved.structured_content["decision"] == "saved"
-    async with open_mcp(address, reading["key"], {"Mnemon-User": "bert"}) as client:
+    async with open_mcp(address, reading["key"], {}) as client:
         found = await client.call_tool("memory_read", {})
-        assert "night trains" in str(found.structured_content), "the user of the key counts"
+        assert "night trains" in str(found.structured_content), "the user of the key"
         refused = await client.call_tool("memory_save", {"text": "Likes tea"})
         assert refused.is_error
-        assert "scope `write`" in str(refused.content)
+        assert "forbidden: the key lacks the scope `write`" in str(refused.content)
+
+
+async def test_clients_of_mcp_name_no_other_user_than_their_key(shared: Up) -> None:
+    from mcp.shared.exceptions import MCPError
+
+    assert shared.endpoints
+    address = f"{shared.endpoints.gateway}/mcp"
+    for_anna = await create_key(shared, "mcp-over-http", "--user", "anna")
+    async with connect(shared, for_anna["key"]) as rest:
+        detail = (await rest.post("/v1/users/bert/read", json={})).json()["detail"]
+    async with open_mcp(address, for_anna["key"], {"Mnemon-User": "bert"}) as client:
+        for tool, arguments in (("memory_read", {}), ("memory_save", {"text": "Prefers tea to coffee"})):
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error
+            assert f"forbidden: {detail}" in str(refused.content)
+        with pytest.raises(MCPError, match="for one user"):
+            await client.read_resource("mnemon://context")
+    async with open_mcp(address, for_anna["key"], {"Mnemon-User": "anna"}) as client:
+        assert not (await client.call_tool("memory_read", {})).is_error
 
 
 @asynccontextmanager

@@ -166,6 +166,24 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
             assert "send the header Mnemon-User" in text(await nobody.call_tool("memory_read", {}))
 
 
+@pytest.mark.long
+async def test_server_of_one_user_permits_no_other(shared: Up) -> None:
+    async with talk(
+        "mcp", "--tenant", "mcp", "--user", "Борис", "--http", "0", "--data", shared.data
+    ) as command:
+        url = re.search(r"http://\S+", await command.heard("answers at"))
+        token = re.search(r"Bearer (\S+)", await command.heard("Authorization"))
+        assert url
+        assert token
+        async with _over_http(url[0], token[1], "vera") as vera:
+            refused = await vera.call_tool("memory_read", {})
+            assert refused.is_error
+            assert text(refused).startswith("forbidden: the server is for the user 'Борис'")
+        for user in ("", quote("Борис")):
+            async with _over_http(url[0], token[1], user) as boris:
+                assert not (await boris.call_tool("memory_read", {})).is_error
+
+
 async def test_mcp_names_missing_requirements(tmp_path: Path) -> None:
     refusal = await mnemon("mcp", "--tenant", "mcp", "--data", tmp_path)
     assert (refusal.code, refusal.out) == (2, "")
