@@ -151,7 +151,8 @@ def build_problem(error: Exception) -> Problem:
             return Problem(
                 HTTPStatus.NOT_FOUND,
                 _CODE[HTTPStatus.NOT_FOUND],
-                "there is no such address; `/docs` of the gateway lists the addresses below `/v1`",
+                "there is no such address; `/docs` of the gateway lists the addresses below `/v1`, and "
+                "docs/proxy.md lists the paths of the proxy",
             )
         case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": allowed}):
             return Problem(

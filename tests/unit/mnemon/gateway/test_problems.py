@@ -28,6 +28,7 @@ def test_refused_request_names_the_invalid_field() -> None:
     ("method", "path", "status", "next_step"),
     [
         ("POST", "/v1/users/u42/remember", 404, "there is no such address; `/docs`"),
+        ("POST", "/openai/v1/embeddings", 404, "docs/proxy.md lists the paths of the proxy"),
         ("GET", "/v1/users/u42/context", 405, "send the request with POST"),
     ],
 )
