@@ -145,6 +145,9 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self._is_local = is_local
         super().__init__(*arguments)
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         # At another address, scrapers may use any name of the machine.
         if self._is_local and not is_address_or_localhost(parse_host_name(self.headers.get("Host", ""))):
@@ -179,4 +182,5 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)

@@ -8,12 +8,16 @@ from mnemon.gateway.problems import Problem
 
 
 def create_probe_routes() -> APIRouter:
-    """Return the routes `GET /healthz` and `GET /readyz`, which need no key."""
+    """Return the routes `/healthz` and `/readyz` for GET and HEAD, which need no key.
+
+    The OpenAPI document has GET only: an operation id belongs to one method.
+    """
     router = APIRouter(tags=["health"])
     for name, answer in (("healthz", _answer_alive), ("readyz", _answer_ready)):
         router.add_api_route(
             f"/{name}", answer, methods=["GET"], operation_id=name, response_class=Response, status_code=204
         )
+        router.add_api_route(f"/{name}", answer, methods=["HEAD"], include_in_schema=False)
     return router
 
 

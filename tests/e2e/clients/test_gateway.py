@@ -622,6 +622,12 @@ async def test_description_needs_no_other_host(shared: Up) -> None:
         assert (await client.get("/readyz")).status_code == 204
 
 
+async def test_probes_answer_requests_for_headers_only(shared: Up) -> None:
+    async with connect(shared) as client:
+        for probe in ("/healthz", "/readyz"):
+            assert (await client.head(probe)).status_code == 204
+
+
 async def test_clients_of_mcp_use_the_same_keys(shared: Up) -> None:
     assert shared.endpoints
     address = f"{shared.endpoints.gateway}/mcp"

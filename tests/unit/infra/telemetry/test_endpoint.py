@@ -3,7 +3,9 @@
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from http.client import HTTPConnection
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -43,6 +45,28 @@ async def test_endpoint_reports_readiness_and_cause() -> None:
         with pytest.raises(MetricsPortTaken, match=f"{port}.*MNEMON_METRICS_PORT"):
             async with serve_http("127.0.0.1", port, look):
                 pass
+
+
+async def test_requests_for_headers_only_have_no_body() -> None:
+    reasons = ["the database does not answer"]
+
+    async def look() -> Sequence[str]:
+        return reasons
+
+    port = free_port()
+
+    def ask_both() -> Iterator[tuple[int, str | None, bytes]]:
+        connection = HTTPConnection("127.0.0.1", port)
+        with closing(connection):
+            for method in ("HEAD", "GET"):  # over one connection: a body after HEAD would break the second
+                connection.request(method, "/readyz")
+                response = connection.getresponse()
+                yield response.status, response.headers["Content-Length"], response.read()
+
+    async with serve_http("127.0.0.1", port, look):
+        head, whole = await asyncio.to_thread(lambda: list(ask_both()))
+    assert head == (503, whole[1], b"")
+    assert whole[:2] == (503, str(len(whole[2])))
 
 
 @pytest.mark.parametrize(("path", "question"), [("healthz", "alive"), ("readyz", "ready")])
