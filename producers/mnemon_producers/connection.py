@@ -71,13 +71,13 @@ async def connect(url: str, **options: Any) -> Client:
             async with asyncio.timeout(1):
                 await connection.close()
         cause = failures[-1] if failures else error
-        problem = str(cause) or type(cause).__name__
+        problem = str(cause) or ("no answer in time" if isinstance(cause, TimeoutError) else repr(cause))
         if isinstance(cause, ConnectionResetError):
             # The server's error message is sometimes lost with the connection.
             problem += "; the server closed the connection, as it does when it rejects the credentials"
         raise NotConnected(
-            f"no connection to NATS at {_hide_credentials(url)}: {problem}. Check the address, the login "
-            "and the server"
+            f"no connection to NATS at {_hide_credentials(url)}: {problem}",
+            "Check the address, the login and the server",
         ) from error
     connected = True
     return connection

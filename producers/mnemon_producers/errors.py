@@ -4,7 +4,15 @@ from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
-    """No NATS server answered or accepted the credentials, or the login in the environment cannot be used."""
+    """No NATS server answered or accepted the credentials, or the login in the environment cannot be used.
+
+    `problem` says what happened. `next_step` is what to check at the address; empty if `problem` has it.
+    """
+
+    def __init__(self, problem: str, next_step: str = "") -> None:
+        super().__init__(f"{problem}. {next_step}" if next_step else problem)
+        self.problem = problem
+        self.next_step = next_step
 
 
 class PublishFailed(Exception):

@@ -82,7 +82,7 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     except (InvalidBody, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error), "Check --tenant, --user and --collection")
     except AskFailed as failed:
-        again = "Run the same command again: it does not send unchanged files twice"
+        again = "Then run the same command again: it does not send unchanged files twice"
         refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, str(failed), again)
     _show_changes(request, reading, changes, max(known.seen_seq, sent))
     folders = [path for path in reading.left_out if path.endswith("/")]

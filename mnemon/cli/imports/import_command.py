@@ -18,7 +18,7 @@ from mnemon.cli.imports.progress import (
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, describe_server_check, open_connections, require_deployment
+from mnemon.cli.options.target import DataOption, open_connections, refuse_connection, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 from mnemon.display_text import format_count
@@ -203,9 +203,9 @@ async def locomo(
     except (InvalidId, InvalidBody) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), describe_server_check(data))
+        refuse_connection(error, data)
     except PublishFailed as error:
-        again = "Remove the cause, then run the import again: each message is kept once"
+        again = "Then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE

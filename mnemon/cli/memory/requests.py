@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 import typer
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption, complete_command, describe_server_check, require_deployment
+from mnemon.cli.options.target import DataOption, complete_command, refuse_connection, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
@@ -156,7 +156,7 @@ async def connect_memory(
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except NotConnected as error:
-        refuse(ExitCode.UNAVAILABLE, str(error), describe_server_check(data))
+        refuse_connection(error, data)
 
 
 async def _send_request(
@@ -184,11 +184,7 @@ async def _send_request(
                 failed.error.message,
                 next_step if failed.error.code == "not_found" else "",
             )
-        # The servers work: the message has the next step.
-        if failed.error.code == "moved" or failed.error.limit is not None:
-            refuse(ExitCode.UNAVAILABLE, str(failed))
-        check = complete_command("mnemon status", request.data)
-        refuse(ExitCode.UNAVAILABLE, str(failed), f"Check the servers: {check}")
+        refuse(ExitCode.UNAVAILABLE, str(failed))
     if request.as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from mnemon_infra.config import Deployment
     from mnemon_infra.database.engine import Database
+    from mnemon_producers.errors import NotConnected
 
 DataOption = Annotated[
     Path | None,
@@ -148,12 +149,14 @@ def complete_next_step(text: str, data: Path | None) -> str:
     return f"{text.removesuffix('.')}. For this stack, add: --data {quote(str(data))}"
 
 
-def describe_server_check(data: Path | None) -> str:
-    """Return the next step if no server answers or accepts the login."""
-    status = complete_command("mnemon status", data)
-    if data is None:
-        return f"Check MNEMON_NATS_URL, and the servers: {status}"
-    return f"Check the servers: {status}"
+def refuse_connection(error: "NotConnected", data: Path | None) -> NoReturn:
+    """Print why no server answers or accepts the login, and the next step; end the command."""
+    next_step = (
+        "Check that the server runs, and that MNEMON_NATS_URL has its address and login"
+        if data is None
+        else f"Check the servers: {complete_command('mnemon status', data)}"
+    )
+    refuse(ExitCode.UNAVAILABLE, error.problem, next_step if error.next_step else "")
 
 
 def load_deployment() -> "Deployment":

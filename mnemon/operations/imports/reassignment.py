@@ -118,7 +118,8 @@ async def _start_conversation(connection: Client, owner: Owner, conversation: st
         await MemoryClient(connection, tenant=tenant).start(user, conversation)
     except PublishFailed as failed:
         raise NotReassigned(
-            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Import again"
+            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Then import "
+            "again"
         ) from failed
 
 

@@ -56,6 +56,17 @@ async def test_fact_commands_save_read_and_forget(run: Run, stock: Stock) -> Non
     assert (await run("read")).stdout == "no facts\n"
 
 
+async def test_request_without_an_answer_has_one_next_step(nats_url: str) -> None:
+    command = ["read", "--tenant", "acme", "--user", "u1"]
+    ended = await asyncio.to_thread(
+        lambda: CliRunner().invoke(app, command, env={"MNEMON_NATS_URL": nats_url})
+    )
+    assert ended.exit_code == 3
+    assert ended.stderr == (
+        "mnemon: unavailable: no process answers read; check with `mnemon status` that `retrieve` runs\n"
+    )
+
+
 async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: Stock) -> None:
     for number in range(1, 121):
         body = {

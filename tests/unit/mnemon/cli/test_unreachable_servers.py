@@ -73,7 +73,7 @@ def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, co
 @pytest.mark.parametrize(
     "command", ["read --tenant acme --user u42", "import locomo locomo.json --tenant acme"]
 )
-def test_refused_connection_names_the_variable_with_the_address(tmp_path: Path, command: str) -> None:
+def test_refused_connection_has_one_next_step_with_the_variable(tmp_path: Path, command: str) -> None:
     (tmp_path / "locomo.json").write_text("[]")
     ended = subprocess.run(
         [sys.executable, "-m", "mnemon", *command.split()],
@@ -84,4 +84,23 @@ def test_refused_connection_names_the_variable_with_the_address(tmp_path: Path, 
         check=False,
     )
     assert ended.returncode == 3
-    assert "Check MNEMON_NATS_URL, and the servers: mnemon status" in ended.stderr
+    problem, next_step = ended.stderr.splitlines()
+    assert problem.startswith("mnemon: no connection to NATS at nats://127.0.0.1:1: ")
+    assert ". Check" not in problem
+    assert next_step == "  Check that the server runs, and that MNEMON_NATS_URL has its address and login"
+
+
+def test_unusable_login_file_has_one_next_step(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "mnemon", "read", "--tenant", "acme", "--user", "u42"],
+        env=os.environ
+        | {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "MNEMON_NATS_CREDENTIALS": str(tmp_path / "absent")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        f"mnemon: MNEMON_NATS_CREDENTIALS: {tmp_path / 'absent'} cannot be read: No such file or directory. "
+        "Check the path and its permissions\n"
+    )
