@@ -94,7 +94,9 @@ export class MemoryClient implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #timeouts: Timeouts;
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  /** Functions that end the pauses between two attempts. */
+  readonly #wakeUps = new Set<() => void>();
+  #isClosed = false;
 
   constructor(transport: Transport, timeouts: Partial<Timeouts> = {}) {
     this.#transport = transport;
@@ -361,7 +363,8 @@ export class MemoryClient implements AsyncDisposable {
 
   /** Waits for the requests and events that are under way, without further retries, and closes the connection. */
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#isClosed = true;
+    for (const wakeUp of this.#wakeUps) wakeUp();
     await Promise.allSettled(this.#pending);
     await this.#transport.close();
   }
@@ -391,14 +394,14 @@ export class MemoryClient implements AsyncDisposable {
         return await this.#transport.publish(event, this.#timeouts.publish);
       } catch (failure) {
         if (!(failure instanceof AttemptFailed)) throw failure;
-        if (failure.field) throw new InvalidBody(failure.field, failure.message);
+        if (failure.field) throw new InvalidBody(failure.field, failure.message.replace(`${failure.field}: `, ""));
         deadline ??= Date.now() + this.#timeouts.retry;
         pause = Math.max(pause, 1_000 * (failure.error.retryAfter ?? 0));
-        const isLast = !failure.error.retryable || this.#closing.signal.aborted || Date.now() + pause > deadline;
+        const isLast = !failure.error.retryable || this.#isClosed || Date.now() + pause > deadline;
         if (isLast) throw new PublishFailed(event.id, failure.error);
       }
-      await sleep(pause, this.#closing.signal);
-      if (this.#closing.signal.aborted) throw new PublishFailed(event.id, CLOSED);
+      await this.#sleep(pause);
+      if (this.#isClosed) throw new PublishFailed(event.id, CLOSED);
     }
   }
 
@@ -410,8 +413,21 @@ export class MemoryClient implements AsyncDisposable {
     throw new AskFailed({ code: "timeout", message, retryable: true });
   }
 
+  /** Waits until the time is over or the client closes. */
+  #sleep(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#wakeUps.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      this.#wakeUps.add(end);
+    });
+  }
+
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#closing.signal.aborted) throw new MnemonError("the client is closed; connect again");
+    if (this.#isClosed) throw new MnemonError("the client is closed; connect again");
     const task = work();
     this.#pending.add(task);
     try {
@@ -441,16 +457,4 @@ function degrade<Verb extends "context" | "search">(verb: Verb, failure: unknown
           ...(failure instanceof InvalidBody && { field: failure.field }),
         };
   return { ...(structuredClone(REPLY_DEFAULTS[verb]) as Replies[Verb]), degraded: ["memory"], error };
-}
-
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal.addEventListener("abort", end);
-  });
 }

@@ -58,10 +58,11 @@ function check(schemas: object[], body: object): CheckedBody {
   const given = Object.entries(body).filter(([, value]) => value !== null);
   const invalid = given.find(([, value]) => value instanceof Date && Number.isNaN(value.getTime()));
   if (invalid) throw new InvalidBody(invalid[0], "is an invalid date");
-  // JSON has no such number: it would be written as null, which means the default.
-  const nonFinite = given.find(([, value]) => hasNonFiniteNumber(value));
-  if (nonFinite) throw new InvalidBody(nonFinite[0], "Input should be a finite number");
-  const json = JSON.stringify(Object.fromEntries(given));
+  const parts = given.flatMap(([field, value]) => {
+    const json = writeJson(field, value);
+    return json === undefined ? [] : [`${JSON.stringify(field)}:${json}`];
+  });
+  const json = `{${parts.join(",")}}`;
   const size = utf8.encode(json).length;
   if (size > BODY_LIMIT) {
     const [has, limit] = [size, BODY_LIMIT].map((bytes) => bytes.toLocaleString("en"));
@@ -73,6 +74,23 @@ function check(schemas: object[], body: object): CheckedBody {
   const version = failures.findIndex(({ length }) => length === 0) + 1;
   if (!version) throw describeFailures(failures.at(-1)!);
   return { version, json };
+}
+
+/** Returns the JSON of a field; undefined if JSON has no such value, such as a function. */
+function writeJson(field: string, value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, (_, part: unknown) => {
+      // JSON has no such number: it would be written as null, which means the default.
+      if (typeof part === "number" && !Number.isFinite(part)) {
+        throw new InvalidBody(field, "Input should be a finite number");
+      }
+      return part;
+    });
+  } catch (failure) {
+    if (failure instanceof InvalidBody) throw failure;
+    const [problem] = String(failure).split("\n");
+    throw new InvalidBody(field, `cannot be written as JSON (${problem}); give a value that JSON has`);
+  }
 }
 
 /** Returns the first failure, with all others of the same value: one for each type that the value may have. */
@@ -138,11 +156,6 @@ function describeProblem({ keyword, error }: OutputUnit): string {
     default:
       return error;
   }
-}
-
-function hasNonFiniteNumber(value: unknown): boolean {
-  if (typeof value === "number") return !Number.isFinite(value);
-  return typeof value === "object" && value !== null && Object.values(value).some(hasNonFiniteNumber);
 }
 
 function checkTexts(value: unknown, path: string[]): void {

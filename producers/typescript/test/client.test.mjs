@@ -177,6 +177,15 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
     await assert.rejects(memory.setProfile("u", { age: number }), isNamed("fields"));
     assert.match((await memory.context("u", { budget: number })).error.message, /^budget: /);
   }
+  const circular = {};
+  circular.itself = circular;
+  const unreadable = { toJSON: () => assert.fail("no JSON") };
+  for (const value of [7n, circular, unreadable]) {
+    const isNamed = (field) => ({ name: "InvalidBody", field, problem: /^cannot be written as JSON \(.*\); give/ });
+    await assert.rejects(publish({ metadata: { a: value } }), isNamed("metadata"));
+    await assert.rejects(memory.setProfile("u", { a: value }), isNamed("fields"));
+    assert.equal((await memory.context("u", { query: value })).error.field, "query");
+  }
   await assert.rejects(publish({ tool_calls: [{ nam: "x" }] }), { name: "InvalidBody", field: "tool_calls.0.name" });
   await assert.rejects(memory.publish("u", "nobody", "hi"), { name: "InvalidBody", field: "role" });
   await assert.rejects(memory.publish("u", "user"), { name: "InvalidBody", field: "content" });
@@ -360,6 +369,31 @@ test("http: a publish waits as long as Retry-After says, and keeps its id", asyn
   await withAnswers([[429, { "Retry-After": "600" }, busy]], async (memory, requests) => {
     await assert.rejects(memory.publish("u", "user", "hi"), { name: "PublishFailed", retryAfter: 600 });
     assert.equal(requests.length, 1, "it would be too late");
+  });
+});
+
+test("http: many events that wait for their next attempt cause no warning", async () => {
+  const warnings = [];
+  const take = ({ name }) => warnings.push(name);
+  process.on("warning", take);
+  const busy = { code: "too_many_requests", detail: "too many requests", retryable: true };
+  const answers = [...Array(20).fill([429, {}, busy]), [201, {}, { seq: 5, count: 1, duplicates: 0 }]];
+  await withAnswers(answers, async (memory) => {
+    await Promise.all(Array.from({ length: 20 }, () => memory.publish("u", "user", "hi")));
+  });
+  process.off("warning", take);
+  assert.deepEqual(warnings, []);
+});
+
+test("http: an event that the gateway refuses names the field once", async () => {
+  const refused = { code: "bad_request", detail: "metadata: is too deep", retryable: false, field: "metadata" };
+  await withAnswers([[422, {}, refused]], async (memory) => {
+    await assert.rejects(memory.publish("u", "user", "hi"), {
+      name: "InvalidBody",
+      field: "metadata",
+      problem: "is too deep",
+      message: "metadata: is too deep",
+    });
   });
 });
 
