@@ -56,8 +56,11 @@ class FunctionTool:
         """Return the request of a call.
 
         Raises:
-            InvalidBody: an argument is unknown, missing or wrong.
+            InvalidBody: an argument is unknown, missing or wrong, or the arguments are not an object.
         """
+        # They are JSON that a model has written.
+        if not isinstance(arguments, Mapping):
+            raise InvalidBody("arguments", "Input should be an object, with a field for each argument")
         for name in arguments:
             if name not in self.arguments:
                 known = ", ".join(self.arguments) or "none"

@@ -46,7 +46,8 @@ class MemoryTools(FactTools):
                 the last change. A function that changes memory ignores it.
 
         Raises:
-            InvalidBody: no function has this name, or an argument is unknown, missing or wrong.
+            InvalidBody: no function has this name, an argument is unknown, missing or wrong, or the arguments
+                are not an object.
         """
         function = TOOLS.get(tool)
         if function is None:

@@ -158,3 +158,9 @@ def test_a_call_is_a_request() -> None:
         with pytest.raises(InvalidBody) as refused:
             TOOLS[tool].build_request(arguments)
         assert refused.value.field == field
+
+
+@pytest.mark.parametrize("arguments", [None, [], ["text"], '{"text": "Likes tea"}', 7])
+def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
+    with pytest.raises(InvalidBody, match="arguments: Input should be an object"):
+        TOOLS["memory_read"].build_request(arguments)
