@@ -95,7 +95,7 @@ def extract_features(
 ) -> list[tuple[VisibleMessage, MessageFeatures]]:
     """Return the found messages and their neighbours, each with its features, in the order of the log.
 
-    A message that has only its session in common with the found messages is left out.
+    A message that has only its session in common with the found messages, or no words, is left out.
 
     Args:
         candidates: the candidates that the search found, by event id.
@@ -133,7 +133,7 @@ def extract_features(
     places = [
         place
         for place, (score, neighbours) in enumerate(zip(own, near, strict=True))
-        if score + neighbours > 0
+        if score + neighbours > 0 and messages[place].content.strip()
     ]
     near_or_found = [messages[place] for place in places]
     described = [texts[place] for place in places]

@@ -75,6 +75,12 @@ def test_neighbours_share_the_score_and_distant_ones_less() -> None:
     assert 8 not in near, "it shares no more than the session with the found message"
 
 
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_message_without_words_is_no_hit(content: str) -> None:
+    messages = around(said(1), said(2, content, role="tool"), said(3))
+    assert list(features({"e1": 0.6}, messages)) == [1, 3]
+
+
 def test_message_after_a_question_may_be_its_answer() -> None:
     messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4)
     rows = features({"e2": 1.0}, around(*messages))
