@@ -58,7 +58,9 @@ class McpEndpoint:
 
 def add_mcp_routes(application: FastAPI, endpoint: McpEndpoint) -> None:
     """Add the endpoint, and the metadata that tells clients to log in with a key."""
-    application.router.routes.append(Route(PATH, endpoint=endpoint))
+    # Clients also open a stream of the server's messages with GET, for as long as they run. The server sends
+    # none, and each stream would count toward the limit of open requests.
+    application.router.routes.append(Route(PATH, endpoint=endpoint, methods=["POST"]))
     application.add_api_route(METADATA_PATH, _describe_resource, include_in_schema=False)
 
 

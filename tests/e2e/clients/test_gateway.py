@@ -677,6 +677,14 @@ async def open_mcp(address: str, key: str, headers: dict[str, str]) -> AsyncIter
         yield client
 
 
+async def test_idle_clients_of_mcp_hold_no_request_open(shared: Up) -> None:
+    async with tenant(shared) as client:
+        listening = client.build_request("GET", "/mcp", headers={"Accept": "text/event-stream"})
+        refused = await client.send(listening, stream=True)  # a stream of messages would have no end
+        assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
+        await refused.aclose()
+
+
 async def test_metadata_tells_clients_of_mcp_to_send_a_key(shared: Up) -> None:
     async with connect(shared) as client:
         refused = await client.post("/mcp", json={})
