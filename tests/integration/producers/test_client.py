@@ -275,6 +275,13 @@ async def test_without_a_server_there_is_no_client() -> None:
             pass
 
 
+@pytest.mark.parametrize("url", ["", " , "])
+async def test_without_an_address_there_is_no_client(url: str) -> None:
+    with pytest.raises(NotConnected, match=r"no address .*Give one, such as nats://"):
+        async with MemoryClient.connect(url, tenant="acme"):
+            pass
+
+
 async def test_one_server_of_several_is_enough(nats_url: str) -> None:
     async with MemoryClient.connect(
         f"nats://127.0.0.1:1, {nats_url}", tenant="acme", timeouts=IMPATIENT
