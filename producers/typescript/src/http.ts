@@ -21,7 +21,8 @@ export interface HttpOptions {
  * @throws {TypeError} the address is not a URL.
  */
 export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
-  const word = key.trim();
+  // A variable of the environment that is not set is undefined.
+  const word = (key as string | undefined)?.trim() ?? "";
   // `Headers` would show the key in its error.
   if (!/^[\x21-\x7e]+$/.test(word))
     throw new InvalidId("key", "must be one word of ASCII characters; create one with `mnemon auth key create`");
