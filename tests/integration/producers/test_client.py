@@ -282,6 +282,13 @@ async def test_without_an_address_there_is_no_client(url: str) -> None:
             pass
 
 
+@pytest.mark.parametrize("url", ["nats://127.0.0.1:99999", "nats://127.0.0.1:x", "nats://"])
+async def test_address_that_no_server_can_have_is_named(url: str) -> None:
+    with pytest.raises(NotConnected, match=f"at {url}: "):
+        async with MemoryClient.connect(url, tenant="acme"):
+            pass
+
+
 async def test_one_server_of_several_is_enough(nats_url: str) -> None:
     async with MemoryClient.connect(
         f"nats://127.0.0.1:1, {nats_url}", tenant="acme", timeouts=IMPATIENT
