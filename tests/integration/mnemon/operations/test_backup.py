@@ -551,11 +551,26 @@ async def test_an_encrypted_backup_shows_no_text(
     assert await records_of(other) == (await records_of(stock.connection))[:18]
 
 
+@pytest.mark.parametrize("has_passphrase", [False, pytest.param(True, marks=pytest.mark.long)])
 async def test_a_killed_run_leaves_a_whole_encrypted_backup(
-    stock: Stock, folder: Path, other: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stock: Stock,
+    folder: Path,
+    other: Client,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_passphrase: bool,
 ) -> None:
-    (tmp_path / "passphrase.txt").write_text("correct horse battery staple")
-    encrypted = repository(folder, choose_cipher(passphrase_file=tmp_path / "passphrase.txt"))
+    import pyrage
+
+    secret = pyrage.x25519.Identity.generate()
+    key = tmp_path / "key.txt"
+    key.write_text("correct horse battery staple" if has_passphrase else str(secret))
+    encrypted = repository(
+        folder,
+        choose_cipher(passphrase_file=key)
+        if has_passphrase
+        else choose_cipher([str(secret.to_public())], identity=key),
+    )
     await fill(stock, 5)
     await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
     before = await records_of(stock.connection)
@@ -570,8 +585,9 @@ async def test_a_killed_run_leaves_a_whole_encrypted_backup(
 @pytest.mark.parametrize(
     ("first", "second", "next_step"),
     [
-        ("one", "other", "the passphrase of the backup"),
-        ("one", "recipient", "give --passphrase-file"),
+        # Each file with a passphrase takes a second of a processor.
+        pytest.param("one", "other", "the passphrase of the backup", marks=pytest.mark.long),
+        pytest.param("one", "recipient", "give --passphrase-file", marks=pytest.mark.long),
         ("recipient", "one", "or --recipient"),
     ],
 )
