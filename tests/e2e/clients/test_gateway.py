@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import pytest
 
 from mnemon.gateway.callers import MAX_OPEN_REQUESTS
 from mnemon.gateway.openapi_document import read_document
-from mnemon_infra.settings.api_keys import CACHE_SECONDS, MAX_LOOKUPS, issue_key
+from mnemon_infra.settings.api_keys import ALL_SCOPES, CACHE_SECONDS, MAX_LOOKUPS, issue_key
 from tests.support.processes.programs import run_program
 from tests.support.processes.stack import TIMEOUT, Up, mnemon
 
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from mcp.client.client import Client
 
 PAGE = Path(__file__).parents[3] / "docs" / "http.md"
-
-
-async def create_key(up: Up, tenant: str, *options: str) -> dict[str, str]:
-    done = await mnemon("auth", "key", "create", "--tenant", tenant, *options, "--json", "--data", up.data)
-    assert done.code == 0, done.err
-    issued: dict[str, str] = json.loads(done.out)
-    return issued
 
 
 def connect(up: Up, key: str | None = None) -> httpx.AsyncClient:
@@ -44,10 +37,12 @@ def connect(up: Up, key: str | None = None) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def tenant(up: Up, *options: str) -> AsyncIterator[httpx.AsyncClient]:
+async def tenant(
+    up: Up, scopes: Sequence[str] = ("read", "write"), user: str | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a tenant of its own."""
-    issued = await create_key(up, f"http-{uuid4().hex[:8]}", *options)
-    async with connect(up, issued["key"]) as client:
+    issued = await up.issue_key(f"http-{uuid4().hex[:8]}", scopes, user)
+    async with connect(up, issued.text) as client:
         yield client
 
 
@@ -237,14 +232,14 @@ async def test_changes_continue_after_the_last_event(shared: Up) -> None:
 
 
 async def test_changes_have_events_without_a_body(shared: Up) -> None:
-    issued = await create_key(shared, name := f"http-{uuid4().hex[:8]}")
+    issued = await shared.issue_key(name := f"http-{uuid4().hex[:8]}")
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     await connection.jetstream().publish(f"chat.{name}.anna.-.started.v1", b"")
     await connection.close()
     async with (
         asyncio.timeout(TIMEOUT),
-        connect(shared, issued["key"]) as client,
+        connect(shared, issued.text) as client,
         client.stream("GET", "/v1/changes") as answer,
     ):
         lines = answer.aiter_lines()
@@ -284,10 +279,10 @@ async def read_changes(
 @pytest.mark.parametrize("path", sorted(read_document()["paths"]))
 async def test_another_tenants_key_reaches_nothing(shared: Up, path: str) -> None:
     """The tenant comes from the key, so the same user of another tenant has no memory."""
-    async with tenant(shared, "--scope", "read", "--scope", "write", "--scope", "erase") as owner:
+    async with tenant(shared, ALL_SCOPES) as owner:
         said_at = await owner.post("/v1/users/anna/events/message", json=said("My PIN is in the drawer."))
         saved = await owner.post("/v1/users/anna/save", json={"text": "Has a spare key under the mat"})
-        async with tenant(shared, "--scope", "read", "--scope", "write", "--scope", "erase") as other:
+        async with tenant(shared, ALL_SCOPES) as other:
             for method, operation in read_document()["paths"][path].items():
                 if operation["operationId"] == "changes":
                     await other.post("/v1/users/bert/events/message", json=said("Mine."))
@@ -321,8 +316,8 @@ async def test_another_tenants_key_reaches_nothing_over_mcp(shared: Up) -> None:
         await owner.post("/v1/users/anna/save", json={"text": "Has a spare key under the mat"})
         known = await owner.post("/v1/users/anna/context", json={"min_seq": said_at.json()["seq"]})
         assert "drawer" in known.text
-    other = await create_key(shared, f"http-{uuid4().hex[:8]}")
-    async with open_mcp(f"{shared.endpoints.gateway}/mcp", other["key"], {"Mnemon-User": "anna"}) as client:
+    other = await shared.issue_key(f"http-{uuid4().hex[:8]}")
+    async with open_mcp(f"{shared.endpoints.gateway}/mcp", other.text, {"Mnemon-User": "anna"}) as client:
         for tool in (await client.list_tools()).tools:
             required = tool.input_schema.get("required", ())
             told = await client.call_tool(tool.name, dict.fromkeys(required, "drawer spare key mat"))
@@ -440,7 +435,7 @@ async def test_numbers_that_json_does_not_have_are_refused(shared: Up) -> None:
 
 
 async def test_keys_permit_their_scopes_and_user_only(shared: Up) -> None:
-    async with tenant(shared, "--scope", "read", "--user", "anna") as client:
+    async with tenant(shared, ["read"], "anna") as client:
         assert (await client.post("/v1/users/anna/history")).status_code == 200
         for path, body in (
             ("/v1/users/anna/events/message", said("x")),
@@ -464,8 +459,8 @@ async def test_absent_and_wrong_keys_are_refused(shared: Up) -> None:
 
 
 async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
-    issued = await create_key(shared, "behind-a-proxy")
-    async with connect(shared, "wrong") as wrong, connect(shared, issued["key"]) as right:
+    issued = await shared.issue_key("behind-a-proxy")
+    async with connect(shared, "wrong") as wrong, connect(shared, issued.text) as right:
         while (await wrong.post("/v1/users/anna/history")).status_code != 429:
             pass
         assert (await right.post("/v1/users/anna/history")).status_code == 200
@@ -503,26 +498,26 @@ async def test_flood_of_wrong_keys_refuses_no_known_key(shared: Up) -> None:
 
 @pytest.mark.long
 async def test_revoked_key_is_refused_within_seconds(shared: Up) -> None:
-    issued = await create_key(shared, "revoked")
-    async with connect(shared, issued["key"]) as client:
+    issued = await shared.issue_key("revoked")
+    async with connect(shared, issued.text) as client:
         assert (await client.post("/v1/users/anna/history")).status_code == 200
-        assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 0
+        assert (await mnemon("auth", "key", "revoke", issued.stored.id, "--data", shared.data)).code == 0
         async with asyncio.timeout(CACHE_SECONDS + TIMEOUT):
             while (await client.post("/v1/users/anna/history")).status_code != 401:
                 await asyncio.sleep(0.5)
-    assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 1
+    assert (await mnemon("auth", "key", "revoke", issued.stored.id, "--data", shared.data)).code == 1
 
 
 @pytest.mark.long
 async def test_revoked_key_ends_its_open_stream(shared: Up) -> None:
-    issued = await create_key(shared, "revoked-in-a-stream")
-    async with connect(shared, issued["key"]) as client:
+    issued = await shared.issue_key("revoked-in-a-stream")
+    async with connect(shared, issued.text) as client:
         await client.post("/v1/users/anna/events/message", json=said("Before."))
         async with client.stream("GET", "/v1/changes") as answer:
             lines = answer.aiter_lines()
             while not (await anext(lines)).startswith("data: "):
                 pass
-            assert (await mnemon("auth", "key", "revoke", issued["id"], "--data", shared.data)).code == 0
+            assert (await mnemon("auth", "key", "revoke", issued.stored.id, "--data", shared.data)).code == 0
             async with asyncio.timeout(2 * CACHE_SECONDS + TIMEOUT):
                 assert "data: " not in "".join([line async for line in lines]), "no event comes, and it ends"
 
@@ -596,12 +591,12 @@ async def test_invalid_bodies_are_named(shared: Up, content: bytes, status: int,
 
 
 async def test_rate_of_a_tenant_is_limited(shared: Up) -> None:
-    issued = await create_key(shared, "hasty")
+    issued = await shared.issue_key("hasty")
     limit = await mnemon(
         *("settings", "set", "--tenant", "hasty", "rates.requests_per_second=1", "--data", shared.data)
     )
     assert limit.code == 0, limit.err
-    async with connect(shared, issued["key"]) as client, asyncio.timeout(TIMEOUT):
+    async with connect(shared, issued.text) as client, asyncio.timeout(TIMEOUT):
         refused = None
         while refused is None:
             # One after another they may be slower than the limit.
@@ -631,13 +626,16 @@ async def test_probes_answer_requests_for_headers_only(shared: Up) -> None:
 async def test_clients_of_mcp_use_the_same_keys(shared: Up) -> None:
     assert shared.endpoints
     address = f"{shared.endpoints.gateway}/mcp"
-    writing = await create_key(shared, "mcp-over-http")
-    reading = await create_key(shared, "mcp-over-http", "--scope", "read", "--user", "anna")
-    async with open_mcp(address, writing["key"], {"Mnemon-User": "anna"}) as client:
+    writing = await shared.issue_key("mcp-over-http")
+    reading = await mnemon(
+        *("auth", "key", "create", "--tenant", "mcp-over-http", "--scope", "read", "--user", "anna"),
+        *("--json", "--data", shared.data),
+    )
+    async with open_mcp(address, writing.text, {"Mnemon-User": "anna"}) as client:
         saved = await client.call_tool("memory_save", {"text": "Prefers night trains to planes"})
         assert saved.structured_content
         assert saved.structured_content["decision"] == "saved"
-    async with open_mcp(address, reading["key"], {}) as client:
+    async with open_mcp(address, json.loads(reading.out)["key"], {}) as client:
         found = await client.call_tool("memory_read", {})
         assert "night trains" in str(found.structured_content), "the user of the key"
         refused = await client.call_tool("memory_save", {"text": "Likes tea"})
@@ -650,17 +648,17 @@ async def test_clients_of_mcp_name_no_other_user_than_their_key(shared: Up) -> N
 
     assert shared.endpoints
     address = f"{shared.endpoints.gateway}/mcp"
-    for_anna = await create_key(shared, "mcp-over-http", "--user", "anna")
-    async with connect(shared, for_anna["key"]) as rest:
+    for_anna = await shared.issue_key("mcp-over-http", user="anna")
+    async with connect(shared, for_anna.text) as rest:
         detail = (await rest.post("/v1/users/bert/read", json={})).json()["detail"]
-    async with open_mcp(address, for_anna["key"], {"Mnemon-User": "bert"}) as client:
+    async with open_mcp(address, for_anna.text, {"Mnemon-User": "bert"}) as client:
         for tool, arguments in (("memory_read", {}), ("memory_save", {"text": "Prefers tea to coffee"})):
             refused = await client.call_tool(tool, arguments)
             assert refused.is_error
             assert f"forbidden: {detail}" in str(refused.content)
         with pytest.raises(MCPError, match="for one user"):
             await client.read_resource("mnemon://context")
-    async with open_mcp(address, for_anna["key"], {"Mnemon-User": "anna"}) as client:
+    async with open_mcp(address, for_anna.text, {"Mnemon-User": "anna"}) as client:
         assert not (await client.call_tool("memory_read", {})).is_error
 
 

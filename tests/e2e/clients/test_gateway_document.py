@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.clients.test_gateway import connect, create_key
+from tests.e2e.clients.test_gateway import connect
 from tests.support.processes.stack import Up
 
 ROOT = Path(__file__).parents[3]
@@ -39,9 +39,8 @@ async def test_answers_are_as_the_document_says(shared: Up, tmp_path: Path, scop
     # The key decides before the bounds do: they are tried once.
     phases = "examples,coverage,fuzzing" if IS_THOROUGH or "write" in scopes else "examples,fuzzing"
     if scopes:
-        options = [option for scope in scopes for option in ("--scope", scope)]
-        issued = await create_key(shared, f"drawn-{uuid4().hex[:8]}", *options)
-        headers = ["--header", f"Authorization: Bearer {issued['key']}"]
+        issued = await shared.issue_key(f"drawn-{uuid4().hex[:8]}", scopes)
+        headers = ["--header", f"Authorization: Bearer {issued.text}"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(OPTIONS), "run", *headers),
         *("--phases", phases, "--max-examples", str(CASES), "--seed", SEED),

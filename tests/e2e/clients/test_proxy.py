@@ -126,14 +126,13 @@ class Bot:
 async def serve_bot(up: Up, gateway: RunningGateway, model: ChatModel) -> AsyncIterator[Bot]:
     assert up.endpoints
     tenant = f"proxy-{uuid4().hex[:8]}"
-    issued = await mnemon("auth", "key", "create", "--tenant", tenant, "--json", "--data", up.data)
-    assert issued.code == 0, issued.err
+    issued = await up.issue_key(tenant)
     connection = await nats.connect(up.endpoints.nats)
     try:
         published = await connection.subscribe(f"chat.{tenant}.>")
         await connection.flush()
         memory = MemoryClient(connection, tenant=tenant, timeouts=PATIENT)
-        yield Bot(tenant, json.loads(issued.out)["key"], connection, memory, published, gateway, model)
+        yield Bot(tenant, issued.text, connection, memory, published, gateway, model)
     finally:
         await connection.close()
 
@@ -438,10 +437,7 @@ ODD_MESSAGES: list[Any] = [
 async def test_odd_messages_pass_and_need_the_same_permission(
     shared: Up, bot: Bot, messages: list[Any]
 ) -> None:
-    created = await mnemon(
-        *("auth", "key", "create", "--tenant", "odd", "--scope", "read", "--json", "--data", shared.data)
-    )
-    reading = json.loads(created.out)["key"]
+    reading = (await shared.issue_key("odd", ["read"])).text
     body = {"model": "m", "user": "anna", "messages": messages}
     async with httpx.AsyncClient(base_url=f"{bot.gateway.url}/openai/v1", timeout=TIMEOUT) as client:
         answers = {

@@ -20,7 +20,7 @@ from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.contracts.test_documentation import IDS
 from tests.support.processes.programs import install_packages, require_node, run_program
-from tests.support.processes.stack import TIMEOUT, Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up
 
 PACKAGE = ROOT / "producers" / "typescript"
 
@@ -78,8 +78,7 @@ async def test_tests_of_the_package_pass(package: Path, shared: Up, guarded: str
     assert shared.endpoints
     assert shared.endpoints.gateway
     tenant = f"typescript-{uuid4().hex[:8]}"
-    issued = await mnemon("auth", "key", "create", "--tenant", tenant, "--json", "--data", shared.data)
-    assert issued.code == 0, issued.err
+    issued = await shared.issue_key(tenant)
     with ProviderServer() as model:
         done = await run_program(
             "npm",
@@ -87,7 +86,7 @@ async def test_tests_of_the_package_pass(package: Path, shared: Up, guarded: str
             folder=package,
             MNEMON_NATS_URL=shared.endpoints.nats,
             MNEMON_GATEWAY_URL=shared.endpoints.gateway,
-            MNEMON_KEY=json.loads(issued.out)["key"],
+            MNEMON_KEY=issued.text,
             MNEMON_TENANT=tenant,
             MNEMON_MODEL_URL=model.openai_url,
             MNEMON_GUARDED_NATS_URL=guarded,

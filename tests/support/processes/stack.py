@@ -15,7 +15,9 @@ from typing import IO
 
 import psutil
 
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.process.data_folder import Endpoints
+from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
 from tests.support.processes.command_server import ForkedCommand, running_server
 from tests.support.servers.qdrant import drop_reserved, stack_environment, stack_schema
 
@@ -116,6 +118,16 @@ class Up:
         """End it without a chance to tidy up; its servers stay."""
         self.process.kill()
         await self.process.wait()
+
+    async def issue_key(
+        self, tenant: str, scopes: Sequence[str] = ("read", "write"), user: str | None = None
+    ) -> IssuedKey:
+        """Issue a key for the gateway, as `mnemon auth key create` does in a process."""
+        assert self.endpoints
+        issued = issue_key(tenant, scopes, user)
+        async with await connect(self.endpoints.nats, name="test") as connection:
+            await (await open_api_keys(connection)).add(issued.stored)
+        return issued
 
     @property
     def _announced(self) -> int | None:
