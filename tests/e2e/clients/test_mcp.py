@@ -2,13 +2,12 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,7 +21,7 @@ from mnemon import MemoryClient
 from mnemon_contracts.function_tools import list_definitions
 from tests.support.patience import PATIENT
 from tests.support.processes.chat_session import talk
-from tests.support.processes.stack import TIMEOUT, Up, mnemon
+from tests.support.processes.stack import TIMEOUT, Up, mnemon, start_mnemon, until
 
 if TYPE_CHECKING:
     from mcp import types
@@ -55,27 +54,35 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-async def test_signal_ends_stdio_server_while_its_input_is_open(shared: Up, number: signal.Signals) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", shared.data),
-        stdin=PIPE,
-        stdout=PIPE,
-        # A test run by `nohup` passes on that SIGHUP is ignored.
-        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
-    )
-    assert process.stdin
-    assert process.stdout
+async def test_signal_ends_stdio_server_while_its_input_is_open(
+    shared: Up, tmp_path: Path, number: signal.Signals
+) -> None:
     client = {
         "protocolVersion": "2024-11-05",
         "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"},
     }
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
-    process.stdin.write(json.dumps(request).encode() + b"\n")
-    async with asyncio.timeout(TIMEOUT):
-        assert b'"id":1' in await process.stdout.readline()
+    answer = tmp_path / "answer"
+    reading, writing = os.pipe()
+    with (
+        os.fdopen(reading, "rb"),
+        os.fdopen(writing, "wb", buffering=0) as questions,
+        answer.open("wb") as output,
+        (tmp_path / "errors").open("wb") as errors,
+    ):
+        process = await start_mnemon(
+            *("mcp", "--tenant", "mcp", "--user", "anna", "--data", shared.data),
+            environment={},
+            source=reading,
+            output=output,
+            errors=errors,
+        )
+        questions.write(json.dumps(request).encode() + b"\n")
+        await until(lambda: b'"id":1' in answer.read_bytes() or process.returncode is not None)
         process.send_signal(number)
-        assert await process.wait() == -number
+        async with asyncio.timeout(TIMEOUT):
+            assert await process.wait() == -number
 
 
 async def test_mcp_serves_over_stdio(shared: Up) -> None:

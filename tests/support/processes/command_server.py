@@ -30,6 +30,7 @@ _IMPORTED = (
     "alembic.command",
     "mnemon.admin.launcher",
     "mnemon.cli.app",
+    "mnemon.gateway.application",
     *(f"mnemon_consumers.{name}.handler" for name in CONSUMERS),
     "mnemon_consumers.background_process",
     "mnemon_infra.embedded.stack",
@@ -82,20 +83,26 @@ class CommandServer:
         self._requests = requests
 
     def start(
-        self, arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        source: int,
+        output: IO[bytes],
+        errors: IO[bytes],
     ) -> ForkedCommand:
         """Start `mnemon` with arguments.
 
         Args:
             arguments: what follows `mnemon`.
             environment: all of its variables.
+            source: the descriptor of its standard input.
             output: the file for its standard output.
             errors: the file for its standard error.
         """
         ending, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = json.dumps([str(Path.cwd()), list(arguments), dict(environment)]).encode()
-        with theirs, Path(os.devnull).open("rb") as nothing:
-            files = [each.fileno() for each in (theirs, nothing, output, errors)]
+        with theirs:
+            files = [theirs.fileno(), source, output.fileno(), errors.fileno()]
             socket.send_fds(self._requests, [request], files)
         return ForkedCommand(int(ending.recv(16)), ending)
 
@@ -107,6 +114,12 @@ _servers: list[CommandServer] = []
 def running_server() -> CommandServer | None:
     """Return the server that runs, or None."""
     return _servers[-1] if _servers else None
+
+
+def heed_signals() -> None:
+    """Heed the signals that `nohup`, or a shell for what runs in the background, sets to be ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -122,7 +135,11 @@ def serving_commands() -> Iterator[None]:
             # No threads of linear algebra: a process that forks has one thread.
             environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
             process = subprocess.Popen(
-                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                command,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                preexec_fn=heed_signals,
             )
         with process:
             _servers.append(CommandServer(ours))

@@ -18,7 +18,7 @@ import psutil
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.process.data_folder import Endpoints
 from mnemon_infra.settings.api_keys import IssuedKey, issue_key, open_api_keys
-from tests.support.processes.command_server import ForkedCommand, running_server
+from tests.support.processes.command_server import ForkedCommand, heed_signals, running_server
 from tests.support.servers.qdrant import drop_reserved, stack_environment, stack_schema
 
 TIMEOUT = 150.0
@@ -58,19 +58,31 @@ async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
 
 
 async def start_mnemon(
-    *arguments: str | Path, environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
+    *arguments: str | Path,
+    environment: Mapping[str, str],
+    source: int | None = None,
+    output: IO[bytes],
+    errors: IO[bytes],
 ) -> Process | ForkedCommand:
     """Start `mnemon`, forked from a process that has imported it if there is one.
+
+    Its standard input is the descriptor `source`, or empty.
 
     With `PYTHONPATH` in the environment it may be another version, so it is no fork.
     """
     complete = {**os.environ, **_vectors_of(arguments), **environment}
-    if (server := running_server()) and "PYTHONPATH" not in environment:
-        return server.start([*map(str, arguments)], complete, output, errors)
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemon", *map(str, arguments),
-        env=complete, stdout=output, stderr=errors,
-    )  # fmt: skip
+    with Path(os.devnull).open("rb") as nothing:
+        descriptor = nothing.fileno() if source is None else source
+        if (server := running_server()) and "PYTHONPATH" not in environment:
+            return server.start([*map(str, arguments)], complete, descriptor, output, errors)
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "mnemon", *map(str, arguments)),
+            env=complete,
+            stdin=descriptor,
+            stdout=output,
+            stderr=errors,
+            preexec_fn=heed_signals,
+        )
 
 
 def _vectors_of(arguments: Sequence[str | Path]) -> dict[str, str]:

@@ -3,22 +3,26 @@
 import asyncio
 import os
 import signal
-import sys
+import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from typing import IO
 
-from tests.support.processes.stack import TIMEOUT, CommandResult
+from tests.support.processes.command_server import ForkedCommand
+from tests.support.processes.stack import TIMEOUT, CommandResult, start_mnemon, until
 
 
 class TerminalCommand:
     """A running command, and the terminal that it reads from."""
 
-    def __init__(self, process: Process, person: int) -> None:
+    def __init__(
+        self, process: Process | ForkedCommand, person: int, output: IO[bytes], errors: IO[bytes]
+    ) -> None:
         self._process = process
         self._person = person
-        self._errors = b""
+        self._output = output
+        self._errors = errors
 
     def type(self, text: str) -> None:
         """Type text; the command gets it at each end of a line, or Ctrl-D (`\x04`)."""
@@ -26,12 +30,8 @@ class TerminalCommand:
 
     async def await_question(self, question: str) -> None:
         """Wait until the command asks a question on standard error."""
-        assert self._process.stderr is not None
-        async with asyncio.timeout(TIMEOUT):
-            while question.encode() not in self._errors:
-                piece = await self._process.stderr.read(4096)
-                assert piece, f"ended without the question: {self._errors.decode()}"
-                self._errors += piece
+        await until(lambda: question in _read(self._errors) or self._process.returncode is not None)
+        assert question in _read(self._errors), f"ended without the question: {_read(self._errors)}"
 
     def send_signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -39,8 +39,8 @@ class TerminalCommand:
     async def await_end(self) -> CommandResult:
         """Wait until the command ends."""
         async with asyncio.timeout(TIMEOUT):
-            out, err = await self._process.communicate()
-        return CommandResult(self._process.returncode or 0, out.decode(), (self._errors + err).decode())
+            code = await self._process.wait()
+        return CommandResult(code, _read(self._output), _read(self._errors))
 
 
 @asynccontextmanager
@@ -48,21 +48,21 @@ async def run_at_terminal(*arguments: str, **environment: str) -> AsyncIterator[
     """Run `mnemon` with a terminal as its standard input; kill it if it still runs at the end."""
     person, terminal = os.openpty()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mnemon", *arguments),
-            stdin=terminal,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **environment},
-            # A test run in the background of a shell passes on that SIGINT is ignored.
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-        )
-        try:
-            yield TerminalCommand(process, person)
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            process = await start_mnemon(
+                *arguments, environment=environment, source=terminal, output=output, errors=errors
+            )
+            try:
+                yield TerminalCommand(process, person, output, errors)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
     finally:
         os.close(person)
         os.close(terminal)
+
+
+def _read(file: IO[bytes]) -> str:
+    """Return all that a process has written; the offset, which it shares, stays at the end."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()
