@@ -43,7 +43,12 @@ def list_unknown_names(tree: ast.Module) -> list[str]:
 def test_docstrings_name_what_exists() -> None:
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     assert len(paths) > 100
-    unknown = {str(path): list_unknown_names(ast.parse(path.read_text("utf-8"))) for path in paths}
+    texts = {str(path): path.read_text("utf-8") for path in paths}
+    unknown = {
+        path: list_unknown_names(ast.parse(text))
+        for path, text in texts.items()
+        if re.search("(Args|Attributes):", text)
+    }
     assert {path: names for path, names in unknown.items() if names} == {}
 
 

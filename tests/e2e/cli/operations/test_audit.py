@@ -1,59 +1,68 @@
-"""`mnemon audit` on a running stack: its exit codes, and what it says."""
+"""`mnemon audit` beside running consumers: its exit codes, and what it says."""
 
 import json
 from pathlib import Path
 
-import nats
 import psycopg
 
-from tests.support.processes.stack import Up, mnemon
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_infra.config import Deployment
+from tests.support.processes.stack import mnemon
+from tests.support.servers.qdrant import URL, locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 
-async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
-    assert stack.endpoints is not None
-    async with await nats.connect(stack.endpoints.nats) as client:
-        jetstream = client.jetstream()
-        for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
-            last = (await jetstream.publish("chat.acme.u1.-.message.v1", body)).seq
-        await indexed(Stock(client), last)
-
-    clean = await mnemon("audit", "--data", stack.data)
-    assert clean.code == 0, clean
-    assert clean.out.splitlines()[-1] == "everything is accounted for"
-    assert "invalid_body" in clean.out
-    assert "messages" in clean.out
-
-    with psycopg.connect(stack.endpoints.database, autocommit=True) as connection:
-        connection.execute(f"DELETE FROM {stack.schema}.messages WHERE seq = %s", [last])
-    found = await mnemon("audit", "--data", stack.data, "--json")
-    assert found.code == 1, found
-    audit = json.loads(found.out)
-    assert (audit["complete"], audit["missing"]) == (False, 2)
-    assert audit["persist"] == {
-        "events": 3,
-        "applied": 1,
-        "nothing": {},
-        "dead": {"invalid_body": 1},
-        "removed": 0,
-        "waiting": 0,
-        "missing": 1,
+async def test_audit_of_running_consumers_ends_with_0_or_1(
+    stock: Stock, deployment: Deployment, tmp_path: Path
+) -> None:
+    vectors = locate_vectors(deployment, tmp_path / "vectors")
+    servers = {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": str(deployment.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+        **({"MNEMON_QDRANT_URL": URL} if URL else {"MNEMON_VECTORS_FOLDER": str(vectors.vectors_folder)}),
     }
-    assert audit["dead_letters"] == [{"consumer": "persist", "reason": "invalid_body", "letters": 1}]
-    assert audit["vectors"]["messages"] == {"points": 2, "shown": 1, "dead": 0, "waiting": 0}
-    faults = [(each["kind"], each["seq"], each["consumer"], each["where"]) for each in audit["faults"]]
-    assert faults == [
-        ("absent", last, "persist", "messages"),
-        ("left_point", last, "index", "vectors of messages"),
-    ]
+    async with run_consumers(CONSUMERS, vectors):
+        for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
+            last = await stock.publish("chat.acme.u1.-.message.v1", body)
+        await indexed(stock, last)
 
-    shown = await mnemon("audit", "--data", stack.data, "--sample", "10")
-    assert shown.code == 1
-    assert shown.out.splitlines()[-1] == f"2 events are not accounted for: {last}"
-    assert "mnemon rebuild" in shown.out
+        clean = await mnemon("audit", **servers)
+        assert clean.code == 0, clean
+        assert clean.out.splitlines()[-1] == "everything is accounted for"
+        assert "invalid_body" in clean.out
+        assert "messages" in clean.out
 
-    wrong = await mnemon("audit", "--data", stack.data, "--sample", "0")
-    assert wrong.code == 2
+        with psycopg.connect(str(deployment.database_dsn), autocommit=True) as connection:
+            connection.execute(f"DELETE FROM {deployment.database_schema}.messages WHERE seq = %s", [last])
+        found = await mnemon("audit", "--json", **servers)
+        assert found.code == 1, found
+        audit = json.loads(found.out)
+        assert (audit["complete"], audit["missing"]) == (False, 2)
+        assert audit["persist"] == {
+            "events": 3,
+            "applied": 1,
+            "nothing": {},
+            "dead": {"invalid_body": 1},
+            "removed": 0,
+            "waiting": 0,
+            "missing": 1,
+        }
+        assert audit["dead_letters"] == [{"consumer": "persist", "reason": "invalid_body", "letters": 1}]
+        assert audit["vectors"]["messages"] == {"points": 2, "shown": 1, "dead": 0, "waiting": 0}
+        faults = [(each["kind"], each["seq"], each["consumer"], each["where"]) for each in audit["faults"]]
+        assert faults == [
+            ("absent", last, "persist", "messages"),
+            ("left_point", last, "index", "vectors of messages"),
+        ]
+
+        shown = await mnemon("audit", "--sample", "10", **servers)
+        assert shown.code == 1
+        assert shown.out.splitlines()[-1] == f"2 events are not accounted for: {last}"
+        assert "mnemon rebuild" in shown.out
+
+        wrong = await mnemon("audit", "--sample", "0", **servers)
+        assert wrong.code == 2
 
 
 async def test_audit_without_stack_names_the_cause(tmp_path: Path) -> None:
