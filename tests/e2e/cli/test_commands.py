@@ -67,8 +67,9 @@ async def test_printed_next_steps_name_the_folder(shared: Up) -> None:
         assert refused.err.splitlines()[-1] == f"  {step}"
 
 
-async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
-    found = await mnemon("status", "--data", stack.data, "--json")
+async def test_status_of_a_healthy_stack_and_of_dead_letters(fresh_up: Up) -> None:
+    endpoints = await fresh_up.start()
+    found = await mnemon("status", "--data", fresh_up.data, "--json")
     health = json.loads(found.out)
     assert found.code == 0, found
     assert health["healthy"] is True
@@ -87,19 +88,18 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
     assert health["models"] == models | {"failing": [], "given_up": []}
 
-    shown = await mnemon("status", "--data", stack.data)
+    shown = await mnemon("status", "--data", fresh_up.data)
     assert shown.code == 0
     assert "healthy" in shown.out
     assert "persist" in shown.out
     engine = "index, dedupe and retrieve run in one process" if URL is None else "a server, for any number"
     assert engine in shown.out
 
-    assert stack.endpoints is not None
-    async with await nats.connect(stack.endpoints.nats) as client:
+    async with await nats.connect(endpoints.nats) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b"not json")
 
     async def dead_letters() -> int:
-        found = await mnemon("status", "--data", stack.data, "--json")
+        found = await mnemon("status", "--data", fresh_up.data, "--json")
         return int(json.loads(found.out)["broker"]["dead_letters"])
 
     async with asyncio.timeout(TIMEOUT):
