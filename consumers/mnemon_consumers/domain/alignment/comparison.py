@@ -1,4 +1,4 @@
-"""Comparison of two facts: both facts, their alignment, and what several groups of rules ask of them."""
+"""Comparison of two facts: both facts, their alignment, and properties of both that several rules read."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -42,7 +42,7 @@ class FactComparison:
 
     @property
     def score(self) -> float:
-        """Return the smaller one of both shares."""
+        """Return the smaller of the two shares, 0 to 1."""
         return min(self.share_old, self.share_new)
 
     @property
@@ -88,8 +88,11 @@ class FactComparison:
         return any(word and is_in_table(word, table) for word in beside)
 
 
-def compare_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> FactComparison:
-    """Parse and align two facts."""
+def build_comparison(old: str, new: str, similarity: WordSimilarity | None = None) -> FactComparison:
+    """Parse and align a known and a newer fact.
+
+    Without `similarity`, English words that are only near in meaning do not match.
+    """
     parsed = parse_pair(old, new)
     alignment = align_facts(*parsed, similarity)
     share_old, share_new = map(alignment.compute_share, (alignment.old, alignment.new))

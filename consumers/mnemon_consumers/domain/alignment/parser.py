@@ -206,7 +206,7 @@ class _Parser:
             tables = {"changed", "stop"}
         if self._is_may_the_month(at, length):
             tables = {"dates"}
-        self._mark(at, tables)
+        self._add_marks(at, tables)
         is_user = token.word in list_words("user")
         number = list_number_keys(token.word) if length == 1 else None
         if number is not None:
@@ -231,8 +231,8 @@ class _Parser:
         else:
             self._add_word(at, length, entries, tables, role)
 
-    def _mark(self, at: int, tables: set[str]) -> None:
-        """Mark the properties of the sentence that a token shows; an end that is only intended is a plan."""
+    def _add_marks(self, at: int, tables: set[str]) -> None:
+        """Add the properties of the sentence that a token shows; an end that is only intended is a plan."""
         marks = tables.intersection(_MARKS)
         if marks & _ENDS and is_intended(self._tokens, at):
             marks = (marks - _ENDS) | {"plan"}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mnemon_consumers.domain.alignment.comparison import FactComparison, compare_facts
+from mnemon_consumers.domain.alignment.comparison import FactComparison, build_comparison
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.rules.coexistence import find_reason_to_keep
 from mnemon_consumers.domain.alignment.rules.contradiction import decide_feeling, find_contradiction
@@ -14,8 +14,8 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_undecided,
     decide_update,
 )
+from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
-from mnemon_consumers.domain.alignment.rules.ending import decide_end
 from mnemon_consumers.domain.alignment.rules.qualification import (
     find_other_qualification,
     find_other_symbol,
@@ -38,8 +38,14 @@ from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerd
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
-    """Decide the relation of a new fact to a known fact."""
-    facts = compare_facts(old, new, similarity)
+    """Decide the relation of a new fact to a known fact.
+
+    Args:
+        old: the text of the known fact.
+        new: the text of the new fact.
+        similarity: measures how near in meaning two English words are; None matches no words by it.
+    """
+    facts = build_comparison(old, new, similarity)
     verdict = _decide_relation(facts)
     is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
     if not (is_replaced or verdict.is_open):
@@ -83,7 +89,7 @@ def _decide_relation(facts: FactComparison) -> RelationVerdict:
     return (
         decide_slot(facts)
         or decide_feeling(facts)
-        or decide_end(facts)
+        or decide_denial_or_end(facts)
         or decide_replacement(facts)
         or decide_wording(facts)
     )

@@ -13,12 +13,14 @@ class ParsedFact:
     """A fact, split into terms, with the properties of its sentence.
 
     Attributes:
+        text: the text of the fact.
         terms: terms with content, in the order of the text.
         words: the terms except those of kind `LIGHT`.
         keys: keys of all terms.
         tokens: the text in order: each term as its index in `terms`, each negation as `not`, and each other
             word or phrase as its first word; words for the user are left out.
         slots: attributes to which the fact gives a value, such as `residence`.
+        is_negated: whether it denies something.
         is_ended: whether it says that a state is over.
         is_changed: whether it reports a change.
         is_planned: whether it is about a plan, a wish, or a change or an end that a person only thinks of.

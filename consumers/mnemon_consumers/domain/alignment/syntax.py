@@ -131,9 +131,9 @@ def _find_numeric_kind(token: Token) -> str | None:
 def is_intended(tokens: Sequence[Token], at: int) -> bool:
     """Return whether a verb, or a noun for its action, is about what a person may do: "is afraid of moving".
 
-    It is if the verb is an infinitive, has an auxiliary such as "will", or is a gerund after a word such as
-    "of", an English verb of moving in the progressive, or a Russian verb in the future; and the noun if it
-    has an article. After a verb such as "managed", it has happened.
+    An intended verb is an infinitive, has an auxiliary such as "will", is a gerund after a word such as "of",
+    an English verb of moving in the progressive, or a Russian verb in the future. An intended noun has an
+    article. After a verb such as "managed", the action has happened, and is not intended.
     """
     word, before = tokens[at].word, [token.word for token in tokens[:at]]
     realising = list_words("realising_verbs")

@@ -1,4 +1,4 @@
-"""Terms of a fact: words and phrases with content, their kinds, and what single terms tell."""
+"""Terms of a fact: words and phrases with content, their kinds, and properties of single terms."""
 
 from collections.abc import Iterable, Sequence
 from enum import Enum

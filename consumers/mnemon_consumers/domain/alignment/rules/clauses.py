@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import KINDS_OF_DETAILS, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.parser import parse_fact
-from mnemon_consumers.domain.alignment.rules.values.slot_words import WORD_SLOTS, consists_of
+from mnemon_consumers.domain.alignment.rules.values.slot_words import WORD_SLOTS, are_slot_words
 from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, begins_with_verb, list_kinds
 
 _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
@@ -100,7 +100,7 @@ def _belongs_to_value(facts: FactComparison, clause: range, left: Sequence[Term]
         is_address = all(term.kind in _ADDRESS_KINDS or term in places for term in left)
         is_name = kinds == {TermKind.NAME} and len(left) == len(clause)
         return is_address and not is_joined and (bool(places) or is_name)
-    if any(consists_of(left, slot) for slot in WORD_SLOTS if slot in slots):
+    if any(are_slot_words(left, slot) for slot in WORD_SLOTS if slot in slots):
         return True
     before = next((t for t in reversed(facts.alignment.old) if t.place < clause.start), None)
     if before is None:

@@ -45,7 +45,7 @@ _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
 """Names of axes, of the table `stages`, for relationships between people."""
 
 
-def decide_end(facts: FactComparison) -> RelationVerdict | None:
+def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
     """Decide the relation if one fact denies or ends the other; None if other rules must decide."""
     old, new = facts.old, facts.new
     if old.is_negated == new.is_negated and old.is_ended == new.is_ended:

@@ -15,8 +15,12 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 from mnemon_consumers.domain.alignment.rules.qualification import is_limited
 from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
 from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
-from mnemon_consumers.domain.alignment.rules.values.attribute import is_more_exact, is_value
-from mnemon_consumers.domain.alignment.rules.values.quantity import has_advanced, has_only_values, is_quantity
+from mnemon_consumers.domain.alignment.rules.values.attribute import differs_in_attribute, is_more_exact
+from mnemon_consumers.domain.alignment.rules.values.quantity import (
+    differs_in_quantity,
+    has_advanced,
+    has_only_values,
+)
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home
 from mnemon_consumers.domain.alignment.rules.values.slot import find_changed_slot
 from mnemon_consumers.domain.alignment.rules.values.swap import is_variant, swaps_other_thing
@@ -77,13 +81,13 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
     if is_more_exact(facts):
         return decide_update(facts, "the newer fact names the same thing more exactly")
     if has_only_values(facts):
-        if is_quantity(facts):
+        if differs_in_quantity(facts):
             return decide_new_value(facts, "a new value of the same amount or date")
         if facts.is_current:
             return decide_undecided(facts, "the numbers or dates differ, and both facts may be true")
     if is_variant(facts):
         return decide_update(facts, "the newer fact says that the thing is of another kind now")
-    if is_value(facts):
+    if differs_in_attribute(facts):
         return decide_update(facts, "a new value of the same thing")
     return None
 

@@ -19,7 +19,7 @@ from mnemon_consumers.domain.alignment.term import (
 )
 
 
-def is_value(facts: FactComparison) -> bool:
+def differs_in_attribute(facts: FactComparison) -> bool:
     """Return whether both facts give a value to the same thing, which has one value at a time."""
     is_elected = facts.new.has_word_of("election_verbs") and not facts.old.is_past
     if is_elected and _is_in_one_role(facts):

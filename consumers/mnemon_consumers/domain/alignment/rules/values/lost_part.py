@@ -6,7 +6,7 @@ from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.values.occupation import tells_role
 from mnemon_consumers.domain.alignment.rules.values.quantity import is_label
 from mnemon_consumers.domain.alignment.rules.values.slot import is_of_age
-from mnemon_consumers.domain.alignment.rules.values.slot_words import consists_of
+from mnemon_consumers.domain.alignment.rules.values.slot_words import are_slot_words
 from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import Term, TermKind, list_kinds
 
@@ -36,7 +36,7 @@ def find_lost_part(facts: FactComparison, slot: str) -> str | None:
         is_named = any(t.kind is TermKind.NAME and _is_after_preposition(facts.old, t) for t in old)
         return "says where the person works" if is_named else None
     rest = [term for term in old if not (term.kind is TermKind.NUMBER or is_of_age(term))]
-    is_whole_age = slot != "age" or consists_of(rest, "age")
+    is_whole_age = slot != "age" or are_slot_words(rest, "age")
     if not is_whole_age or (not slot and any(_is_beside_amount(facts, term) for term in old)):
         return "says something else"
     return None
@@ -44,7 +44,7 @@ def find_lost_part(facts: FactComparison, slot: str) -> str | None:
 
 def _is_way_of_work(term: Term) -> bool:
     """Return whether a word tells how a person works, such as "remotely"."""
-    return consists_of((term,), "workplace") and not consists_of((term,), "employer")
+    return are_slot_words((term,), "workplace") and not are_slot_words((term,), "employer")
 
 
 def _is_exact_thing(term: Term) -> bool:

@@ -26,7 +26,7 @@ _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly",
 """Keys of terms for a frequency, such as "every day"."""
 
 
-def is_quantity(facts: FactComparison) -> bool:
+def differs_in_quantity(facts: FactComparison) -> bool:
     """Return whether the facts differ only in a number or date that measures, counts or schedules."""
     if _is_next_model(facts) or (facts.is_current and _is_frequency(facts)):
         return True

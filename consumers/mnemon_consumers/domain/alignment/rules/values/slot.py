@@ -13,7 +13,7 @@ from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home,
 from mnemon_consumers.domain.alignment.rules.values.slot_words import (
     NAMED_SLOTS,
     WORD_SLOTS,
-    consists_of,
+    are_slot_words,
     list_slot_words,
 )
 from mnemon_consumers.domain.alignment.rules.values.swap import swaps_other_thing
@@ -92,12 +92,12 @@ def _find_value_slot(facts: FactComparison) -> str | None:
     ):
         return "residence"
     is_number = shared == {TermKind.NUMBER} and not any(map(is_year, facts.left))
-    is_age_only = consists_of([t for t in facts.left if t.kind is not TermKind.NUMBER], "age")
+    is_age_only = are_slot_words([t for t in facts.left if t.kind is not TermKind.NUMBER], "age")
     if "age" in slots and is_number and (is_age_only or facts.new.is_english):
         return "age"
     if "marital" in slots and not _qualifies_noun(facts, "marital"):
         return "marital"
-    if "diet" in slots and consists_of([term for term in left.new if term.kind is TermKind.WORD], "diet"):
+    if "diet" in slots and are_slot_words([term for term in left.new if term.kind is TermKind.WORD], "diet"):
         return "diet"
     if slot := _find_word_slot(facts, slots):
         return slot
@@ -105,7 +105,7 @@ def _find_value_slot(facts: FactComparison) -> str | None:
         return "favourite"
     if has_other_job(facts):
         return "job"
-    if "transport" in slots and consists_of(facts.left, "means"):
+    if "transport" in slots and are_slot_words(facts.left, "means"):
         return "transport"
     return _find_name_slot(facts, slots)
 
@@ -118,7 +118,7 @@ def _has_own_head(statement: ParsedFact) -> bool:
 def _find_word_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:
     for slot in WORD_SLOTS:
         is_whole = slot != "study_year" or all(_ends_phrase(facts, term) for term in facts.left)
-        if slot in slots and consists_of(facts.left, slot) and is_whole:
+        if slot in slots and are_slot_words(facts.left, slot) and is_whole:
             return slot
     return None
 
@@ -153,7 +153,7 @@ def _qualifies_noun(facts: FactComparison, slot: str) -> bool:
     return any(
         term.kind in (TermKind.WORD, TermKind.NUMBER)
         and not list_lookup_forms(facts.new.find_word_before(term)).isdisjoint(words)
-        and not (consists_of((term,), slot) or is_naming(term))
+        and not (are_slot_words((term,), slot) or is_naming(term))
         for term in facts.alignment.new
     )
 
@@ -179,7 +179,7 @@ def _is_one_amount_of(left: Sequence[Term], slot: str) -> bool:
             t for t in rest if t.text == "час" or not t.keys.isdisjoint(("dates noon", "dates midnight"))
         ]
         numbers, rest = [*numbers, *hours], [term for term in rest if term not in hours]
-    return len(numbers) == 1 and not any(map(is_year, numbers)) and consists_of(rest, slot)
+    return len(numbers) == 1 and not any(map(is_year, numbers)) and are_slot_words(rest, slot)
 
 
 def _has_reached_level(facts: FactComparison) -> bool:

@@ -15,7 +15,7 @@ WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
 """Slots whose value is one of the words that the lexicon lists for the slot."""
 
 
-def consists_of(terms: Sequence[Term], slot: str) -> bool:
+def are_slot_words(terms: Sequence[Term], slot: str) -> bool:
     """Return whether all terms are words of a slot, or words for a change or a beginning."""
     return not drop_slot_words(terms, slot)
 

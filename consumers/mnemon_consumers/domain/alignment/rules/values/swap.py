@@ -37,7 +37,7 @@ def swaps_other_thing(facts: FactComparison) -> bool:
 def is_left_for_another(facts: FactComparison) -> bool:
     """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
     left = facts.alignment
-    slots = {"employer", *NAMED_SLOTS} & facts.old.slots
+    slots = facts.old.slots.intersection(NAMED_SLOTS)
     names = [term for term in left.new if term.kind is TermKind.NAME]
     places = [a.place for a, _ in left.pairs if a.kind is TermKind.NAME]
     is_whole = all(
