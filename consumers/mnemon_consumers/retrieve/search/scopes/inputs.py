@@ -1,4 +1,4 @@
-"""What the searches of all scopes take and return."""
+"""Inputs of the search of a scope, and its answer; both are the same for all scopes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias

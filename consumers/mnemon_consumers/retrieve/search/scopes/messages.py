@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -14,6 +14,7 @@ from mnemon_consumers.retrieve.search.levels import WHOLE, filter_messages
 from mnemon_consumers.retrieve.search.messages.answerability import Judgement, judge_messages
 from mnemon_consumers.retrieve.search.messages.message_features import measure_informativeness
 from mnemon_consumers.retrieve.search.messages.rerank import (
+    ScoredMessage,
     explain_score,
     list_best_messages,
     score_messages,
@@ -89,25 +90,8 @@ class MessageSearch:
         if not ranked:
             return [], seen.seq
         shown = [(found[each.event_id], each.content) for each in listed if each.event_id in found]
-        share = measure_best_share(query.intent.resolved_text, shown)
-        # The scores of the ranking are comparable only within this search. The best message gets the highest
-        # relevance of the hits.
-        best = max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
-        best = max(best, MIN_PERIOD_RELEVANCE if of_periods else 0.0)
-        hits = [
-            RankedHit(
-                message.event_id,
-                "messages",
-                message.content,
-                best * math.exp((score - ranked[0].score) / SCORE_SPREAD),
-                message.sent_at,
-                explain_score(features) | _explain_candidate(found.get(message.event_id))
-                if inputs.explain
-                else None,
-                message,
-            )
-            for score, message, features in ranked
-        ]
+        best = _measure_best_relevance(query, shown)
+        hits = _build_hits(ranked, found, max(best, MIN_PERIOD_RELEVANCE if of_periods else 0.0), inputs)
         if query.meaning is None or of_periods or "earlier" not in parts:
             # The weights fit neither a search by words only, nor by time, nor the few newest messages.
             return hits, seen.seq
@@ -164,6 +148,45 @@ class MessageSearch:
         seen = await self._memory.load_messages(inputs.query.owner, conversation, limit, inputs.min_seq)
         newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
         return frozenset(each.event_id for each in newest)
+
+
+def _measure_best_relevance(query: EmbeddedQuery, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
+    """Return the highest relevance of some candidates, each with its text."""
+    share = measure_best_share(query.intent.resolved_text, shown)
+    return max(compute_relevance(each.similarity, each.overlap * share, each.trust) for each, _ in shown)
+
+
+def _build_hits(
+    ranked: Sequence[ScoredMessage],
+    found: Mapping[str, FusedCandidate],
+    best: float,
+    inputs: ScopeInputs,
+) -> list[RankedHit]:
+    """Return the hits of ranked messages.
+
+    The scores of the ranking are comparable only within one search, so the best message gets the relevance
+    `best`, and each other message a share of it.
+
+    Args:
+        ranked: the messages, best first; at least one.
+        found: the candidates among the messages, by event id.
+        best: relevance of the best message, 0 to 1.
+        inputs: the inputs of the search.
+    """
+    return [
+        RankedHit(
+            message.event_id,
+            "messages",
+            message.content,
+            best * math.exp((score - ranked[0].score) / SCORE_SPREAD),
+            message.sent_at,
+            explain_score(features) | _explain_candidate(found.get(message.event_id))
+            if inputs.explain
+            else None,
+            message,
+        )
+        for score, message, features in ranked
+    ]
 
 
 def _explain_candidate(candidate: FusedCandidate | None) -> dict[str, float]:

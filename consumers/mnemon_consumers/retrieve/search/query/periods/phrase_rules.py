@@ -94,7 +94,7 @@ def find_phrases(sentence: DateSentence) -> Iterator[Phrase]:
     while place < len(sentence.words):
         phrase = None
         if sentence.words[place].kind is not WordKind.OTHER:
-            phrase = _read_phrase(sentence, place, _EVERYWHERE)
+            phrase = _read_phrase(sentence, place, _RULES_OF_SENTENCES)
         if phrase is not None:
             yield phrase
         place = phrase.end if phrase is not None else place + 1
@@ -325,7 +325,7 @@ def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
 def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
     """Read a year before its month, season or day: "last year in March", «в 2023 году летом»."""
     year = match.get_year()
-    inner = _read_phrase(match.sentence, match.found.end(), _IN_CONTEXT)
+    inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_YEAR)
     if year is None or inner is None or not all(dates.is_yearly for dates in inner.ranges):
         return None
     return inner.end, [set_year(dates, year) for dates in inner.ranges]
@@ -336,7 +336,7 @@ def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[DateRange, ...]] |
     kind = match.get_kind("unit")
     if kind is not None:
         return match.found.end(), (_build_unit(kind, match.today, 0),)
-    inner = _read_phrase(match.sentence, match.found.end(), _INSIDE)
+    inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_PART)
     if inner is None or any(dates.unit not in ("week", "month", "season", "year") for dates in inner.ranges):
         return None
     return inner.end, inner.ranges
@@ -377,7 +377,7 @@ def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
     return tuple(_PhraseRule(compile_pattern(pattern), read) for pattern, read in rules)
 
 
-_PARTS: Final = _build_rules(
+_PART_RULES: Final = _build_rules(
     (
         "(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) (?: OF THE? )? LONG_UNIT",
         _read_part,
@@ -389,8 +389,9 @@ _PARTS: Final = _build_rules(
     ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_phrase_in_year),
     ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
 )
+"""Rules for a part or a year, and the period after it: "the end of May", "last year in March"."""
 
-_CALENDAR: Final = _build_rules(
+_CALENDAR_RULES: Final = _build_rules(
     (
         (
             "(?P<day> DAY_NUMBER) [DASH TO UNTIL] THE? (?P<last_day> DAY_NUMBER) OF? (?P<month> ANY_MONTH)"
@@ -478,15 +479,16 @@ _CALENDAR: Final = _build_rules(
     ("(?P<shift> PAST) UNIT", _read_rolling_period),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
 )
+"""Rules for phrases that name a period by their own words: "last week", "5 May", "two days ago"."""
 
-_BARE: Final = _build_rules(
+_BARE_RULES: Final = _build_rules(
     ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
     ("(?P<season> SEASON)", _read_season),
     ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
 )
 """Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
-_GUARDED: Final = _build_rules(
+_GUARDED_RULES: Final = _build_rules(
     (
         (
             "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | (?<= LONG_MONTH YEAR [TO DASH]) )"
@@ -512,9 +514,13 @@ _GUARDED: Final = _build_rules(
     ("(?<! EVERY) (?P<weekday> WEEKDAY) CLAUSE_END", _read_weekday),
     ("(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) ) WEEKEND", _read_this_weekend),
 )
+"""Rules for words that name a period only beside certain words, such as "May" after "in"."""
 
-_INSIDE: Final = (*_CALENDAR, *_BARE)
+_RULES_AFTER_PART: Final = (*_CALENDAR_RULES, *_BARE_RULES)
+"""Rules for the period after its part, as in "the end of May"."""
 
-_IN_CONTEXT: Final = (*_CALENDAR, *_GUARDED)
+_RULES_AFTER_YEAR: Final = (*_CALENDAR_RULES, *_GUARDED_RULES)
+"""Rules for the month, season or day after its year, as in "last year in March"."""
 
-_EVERYWHERE: Final = (*_PARTS, *_CALENDAR, *_GUARDED)
+_RULES_OF_SENTENCES: Final = (*_PART_RULES, *_CALENDAR_RULES, *_GUARDED_RULES)
+"""Rules for a phrase anywhere in a sentence; the first that fits reads the phrase."""
