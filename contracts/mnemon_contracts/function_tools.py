@@ -58,7 +58,7 @@ class FunctionTool:
         Raises:
             InvalidBody: an argument is unknown, missing or wrong, or the arguments are not an object.
         """
-        # They are JSON that a model has written.
+        # A model writes the arguments as JSON, which may be any value.
         if not isinstance(arguments, Mapping):
             raise InvalidBody("arguments", "Input should be an object, with a field for each argument")
         for name in arguments:

@@ -97,7 +97,7 @@ async def test_no_threshold_is_recommended_if_none_is_precise_in_a_language() ->
     assert measured["recommended"] is None
 
 
-async def test_where_no_duplicate_is_precise_no_pair_is_one() -> None:
+async def test_duplicate_threshold_exceeds_all_pairs_if_none_is_precise() -> None:
     measured = await calibrate_embedder(Given(), pairs("en", same=[0.6], update=[0.905], different=[0.5]))
     assert measured["recommended"] == {"update": 0.5, "duplicate": 0.91}
 

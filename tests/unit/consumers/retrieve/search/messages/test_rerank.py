@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
 from mnemon_consumers.retrieve.search.term_statistics import NO_STATISTICS
 from mnemon_infra.database.messages.lookup import Surroundings
-from tests.unit.consumers.retrieve.search.test_message_features import around, found, said
+from tests.unit.consumers.retrieve.search.messages.test_message_features import around, found, said
 
 
 def rank(

@@ -4,7 +4,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import build_trigger_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.triggers import has_waiting_sweep, list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import has_waiting_sweep, list_trigger_subjects
 from tests.support.servers.log_server import LogServer, await_reconnection
 
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
@@ -29,7 +29,7 @@ async def test_handled_sweep_waits_no_more_although_the_server_has_its_trigger_a
 
     await log_server.restore_messages(WORK)
     await await_reconnection(connection)
-    assert await list_waiting_subjects(connection, "work.index.>") == [trigger.subject]
+    assert await list_trigger_subjects(connection, "work.index.>") == [trigger.subject]
     assert not await has_waiting_sweep(connection, "index", OWNER)
     assert not await has_waiting_sweep(connection, "index")
 

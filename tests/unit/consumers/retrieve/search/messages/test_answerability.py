@@ -19,7 +19,7 @@ from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_infra.database.messages.lookup import VisibleMessage
 from mnemon_infra.models.embedders.wordllama import THRESHOLDS
 from mnemon_infra.models.embedding import TRANSFORMER, Thresholds
-from tests.unit.consumers.retrieve.search.test_message_features import BEGAN, around, found, said
+from tests.unit.consumers.retrieve.search.messages.test_message_features import BEGAN, around, found, said
 
 
 @pytest.fixture(autouse=True)
