@@ -15,7 +15,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_event_filter
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects as triggers
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects as triggers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner, parse_owner
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.vectors.edge.owner import EdgeOwner
@@ -41,7 +41,7 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
 
 async def list_unswept_owners(connection: Client) -> set[Owner]:
     """Return the users whose live points `index` still has to sweep."""
-    return {parse_owner(subject) for subject in await list_waiting_subjects(connection, "work.index.>")}
+    return {parse_owner(subject) for subject in await list_trigger_subjects(connection, "work.index.>")}
 
 
 async def count_points(place: Site, generation: Deployment) -> int | None:

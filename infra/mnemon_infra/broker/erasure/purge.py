@@ -43,7 +43,7 @@ from mnemon_infra.broker.streams.log_reader import (
     read_last_position,
     read_stored_messages,
 )
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
@@ -198,7 +198,7 @@ def _contains_any(body: bytes, texts: Sequence[str]) -> bool:
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
     """Count the triggers of `pattern` that were stored before the time `before`, at most one per subject."""
     count = 0
-    for subject in await list_waiting_subjects(connection, pattern):
+    for subject in await list_trigger_subjects(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile
             at = (await connection.jetstream().get_last_msg(WORK, subject)).time
             count += at is not None and at < before

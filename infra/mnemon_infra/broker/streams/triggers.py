@@ -71,7 +71,7 @@ async def publish_user_triggers(
             )
 
 
-async def list_waiting_subjects(connection: Client, pattern: str) -> list[str]:
+async def list_trigger_subjects(connection: Client, pattern: str) -> list[str]:
     """Return the subjects of a pattern with a stored trigger or schedule.
 
     After a kill, the server may have triggers again that were acknowledged: see `has_waiting_sweep`.

@@ -14,7 +14,7 @@ from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.broker.streams.triggers import (
     GivenUpWindow,
     build_given_up_window_subject,
-    list_waiting_subjects,
+    list_trigger_subjects,
 )
 from mnemon_infra.delivery import Delivery
 
@@ -65,7 +65,7 @@ async def bury_all(connection: Client) -> set[str]:
     for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
-        count = len(await list_waiting_subjects(connection, config.filter_subject or ">"))
+        count = len(await list_trigger_subjects(connection, config.filter_subject or ">"))
         messages = await subscription.fetch(count, timeout=60) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
@@ -93,7 +93,7 @@ async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connecti
 
     assert await purge_messages(connection, erased_user())
 
-    assert set(await list_waiting_subjects(connection, ">")) == kept
+    assert set(await list_trigger_subjects(connection, ">")) == kept
     assert left["work"] == len(of_user(OWNER)) + 1
     assert (await count_remaining_messages(connection, erased_user()))["work"] == 0
 
@@ -108,7 +108,7 @@ async def test_conversation_erasure_purges_its_triggers(connection: Client) -> N
 
     assert await purge_messages(connection, erased_conversation("home.1"))
 
-    assert set(await list_waiting_subjects(connection, ">")) == kept
+    assert set(await list_trigger_subjects(connection, ">")) == kept
     assert left["work"] == len(gone)
 
 

@@ -18,7 +18,7 @@ from mnemon_consumers.extract.windowing import UNSETTLED_DELAY, WindowCutter
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.streams.log_reader import read_event_pages
-from mnemon_infra.broker.streams.triggers import list_waiting_subjects
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
@@ -258,7 +258,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
 
 
 async def triggered(cutter: Cutter, users: Iterable[Owner]) -> set[Owner]:
-    found = set(await list_waiting_subjects(cutter.connection, "work.extract.>"))
+    found = set(await list_trigger_subjects(cutter.connection, "work.extract.>"))
     return {owner for owner in users if build_trigger_subject("extract", *owner) in found}
 
 
