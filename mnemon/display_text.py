@@ -2,6 +2,8 @@
 
 import os
 import re
+from pathlib import Path
+from shlex import quote
 from typing import Final
 
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -22,6 +24,11 @@ def make_printable(text: str) -> str:
 def spell_command(command: str) -> str:
     """Return a command to type next; with the prefix `uv run` if this process was started that way."""
     return f"uv run {command}" if "UV" in os.environ else command
+
+
+def format_data_option(data: Path | None) -> str:
+    """Return ` --data DIR`, which names the folder of a stack at the end of a command; empty for None."""
+    return "" if data is None else f" --data {quote(str(data))}"
 
 
 def format_count(count: int, noun: str, verb: str = "") -> str:

@@ -48,8 +48,8 @@ class RebuildBlocked(Exception):
 
         Args:
             problem: the reason.
-            next_step: an instruction for an operator. Commands in it end with `{data}`, the place of the
-                option that names the folder of the stack.
+            next_step: an instruction for an operator, with `{data}` after each command, for the option that
+                names the folder of the stack.
         """
         super().__init__(problem)
         self._next_step = next_step

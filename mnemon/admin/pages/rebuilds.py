@@ -1,6 +1,5 @@
 """Rebuilds: generations of rows and vectors, and the progress of a running rebuild."""
 
-from shlex import quote
 from typing import Final
 
 from starlette.responses import Response
@@ -8,6 +7,7 @@ from starlette.responses import Response
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
+from mnemon.display_text import format_data_option
 
 pages = PageSection("Rebuilds", "/rebuilds")
 
@@ -64,7 +64,7 @@ async def drop_generation(visit: Visit) -> Response:
     try:
         schema = await remove_unused_generation(visit.connections, visit.form["name"])
     except RebuildBlocked as error:
-        next_step = error.describe_next_step(_spell_data_option(visit.connections))
+        next_step = error.describe_next_step(format_data_option(visit.connections.data))
         return visit.render_error(
             PageError(409, "The generation cannot be dropped now", str(error), next_step)
         )
@@ -72,8 +72,4 @@ async def drop_generation(visit: Visit) -> Response:
 
 
 def _spell_command(parts: ServerConnections, *options: str) -> str:
-    return " ".join(("mnemon rebuild", *options)) + _spell_data_option(parts)
-
-
-def _spell_data_option(parts: ServerConnections) -> str:
-    return f" --data {quote(str(parts.data))}" if parts.data else ""
+    return " ".join(("mnemon rebuild", *options)) + format_data_option(parts.data)

@@ -4,12 +4,12 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
 
 import typer
 
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
+from mnemon.display_text import format_data_option
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -139,14 +139,14 @@ async def open_connections(deployment: "Deployment", name: str) -> AsyncIterator
 
 def complete_command(command: str, data: Path | None) -> str:
     """Return a command to type next, for the same servers: with the `--data` of the current command."""
-    return command if data is None else f"{command} --data {quote(str(data))}"
+    return command + format_data_option(data)
 
 
 def complete_next_step(text: str, data: Path | None) -> str:
     """Return a text that names commands, with the `--data` of the current command if they lack it."""
     if data is None or "--data" in text or not _COMMAND_ON_STACK.search(text):
         return text
-    return f"{text.removesuffix('.')}. For this stack, add: --data {quote(str(data))}"
+    return f"{text.removesuffix('.')}. For this stack, add:{format_data_option(data)}"
 
 
 def refuse_connection(error: "NotConnected", data: Path | None) -> NoReturn:

@@ -9,12 +9,13 @@ import typer
 from typer.core import TyperCommand
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption, complete_command
+from mnemon.cli.options.target import DataOption
 from mnemon.cli.rebuild import actions
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
+from mnemon.display_text import format_data_option
 
 _REDECIDE = "--redecide"
 
@@ -155,8 +156,8 @@ async def _run_action(data: Path | None, work: "Coroutine[Any, Any, ExitCode]") 
     try:
         return await work
     except NoSuchGeneration as error:
-        refuse(ExitCode.NEGATIVE_RESULT, str(error), error.describe_next_step(complete_command("", data)))
+        refuse(ExitCode.NEGATIVE_RESULT, str(error), error.describe_next_step(format_data_option(data)))
     except RebuildBlocked as error:
-        refuse(ExitCode.USAGE_ERROR, str(error), error.describe_next_step(complete_command("", data)))
+        refuse(ExitCode.USAGE_ERROR, str(error), error.describe_next_step(format_data_option(data)))
     except NameTooLong as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
