@@ -1,1 +1,1 @@
-"""Query of a search: its intent, and the people and periods that it names."""
+"""Query of a search: its intent, its vector, and the people and periods that it names."""

@@ -138,8 +138,8 @@ def measure_dependence(query: str) -> float:
     The more content words a query has, the lower is the result; a name counts as two words. A query without
     content words, such as `really?`, depends fully. A query with content words stands alone unless it has a
     pronoun and no name, has another word that points back, such as "those" or "else", begins with a
-    conjunction, or has a question mark. So does a query without words, or of more than `LONGEST_FOLLOW_UP`
-    characters.
+    conjunction, or has a question mark. A query without words, and one of more than `LONGEST_FOLLOW_UP`
+    characters, stand alone, too.
     """
     if len(query) > LONGEST_FOLLOW_UP:
         return 0.0
