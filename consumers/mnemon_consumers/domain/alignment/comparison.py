@@ -51,8 +51,8 @@ class FactComparison:
         return (*self.alignment.old, *self.alignment.new)
 
     @property
-    def values(self) -> list[Term]:
-        """Return the numbers and dates that have no counterpart."""
+    def numeric_terms(self) -> list[Term]:
+        """Return the numbers and dates of both facts that have no counterpart."""
         return [term for term in self.left if term.kind in NUMERIC_KINDS]
 
     @property

@@ -25,7 +25,7 @@ from mnemon_consumers.domain.alignment.rules.revision import (
     permits_something_else,
 )
 from mnemon_consumers.domain.alignment.rules.subject import is_receiver
-from mnemon_consumers.domain.alignment.rules.values.swap import is_left_for_another
+from mnemon_consumers.domain.alignment.rules.values.swap import leaves_for_another
 from mnemon_consumers.domain.alignment.statement import ParsedFact, leaves_place
 from mnemon_consumers.domain.alignment.term import (
     NUMERIC_KINDS,
@@ -80,7 +80,7 @@ def _decide_plain_end(facts: FactComparison) -> RelationVerdict | None:
         return decide_undecided(facts, problem)
     if _is_denied_in_clause(facts):
         return decide_update(facts, "one of the facts denies the statement of the other")
-    if new.is_ended and is_left_for_another(facts):
+    if new.is_ended and leaves_for_another(facts):
         return decide_new_value(facts, "the newer fact leaves one thing for another", "employer")
     if _is_departure(facts):
         return decide_update(facts, "the newer fact says that the older one has ended")

@@ -18,12 +18,12 @@ from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
 from mnemon_consumers.domain.alignment.rules.values.attribute import differs_in_attribute, is_more_exact
 from mnemon_consumers.domain.alignment.rules.values.quantity import (
     differs_in_quantity,
+    differs_only_in_numbers,
     has_advanced,
-    has_only_values,
 )
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home
 from mnemon_consumers.domain.alignment.rules.values.slot import find_changed_slot
-from mnemon_consumers.domain.alignment.rules.values.swap import is_variant, swaps_other_thing
+from mnemon_consumers.domain.alignment.rules.values.swap import swaps_other_thing, uses_other_variant
 from mnemon_consumers.domain.alignment.statement import ParsedFact, is_part_of_phrase
 from mnemon_consumers.domain.alignment.term import (
     EXACT_KINDS,
@@ -80,12 +80,12 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
     """Decide if the newer fact gives a thing another value, or names it more exactly; None otherwise."""
     if is_more_exact(facts):
         return decide_update(facts, "the newer fact names the same thing more exactly")
-    if has_only_values(facts):
+    if differs_only_in_numbers(facts):
         if differs_in_quantity(facts):
             return decide_new_value(facts, "a new value of the same amount or date")
         if facts.is_current:
             return decide_undecided(facts, "the numbers or dates differ, and both facts may be true")
-    if is_variant(facts):
+    if uses_other_variant(facts):
         return decide_update(facts, "the newer fact says that the thing is of another kind now")
     if differs_in_attribute(facts):
         return decide_update(facts, "a new value of the same thing")

@@ -66,9 +66,11 @@ def _is_beside_amount(facts: FactComparison, term: Term) -> bool:
     """
     verbs = list_words("object_move_verbs")
     is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in facts.new.raw)
-    if is_moved or any(value.kind is TermKind.DATE for value in facts.values):
+    if is_moved or any(value.kind is TermKind.DATE for value in facts.numeric_terms):
         return False
     if term.is_someone or term.role == "with":
         return True
     is_noun = term.kind is TermKind.WORD and not is_verb(term.text)
-    return is_noun and any(each in facts.values and is_label(facts.old, each) for each in facts.alignment.old)
+    return is_noun and any(
+        each in facts.numeric_terms and is_label(facts.old, each) for each in facts.alignment.old
+    )

@@ -33,9 +33,9 @@ def differs_in_quantity(facts: FactComparison) -> bool:
     if facts.new.is_changed and facts.new.is_english and is_attribute_value(facts):
         return True
     if _counts_progress(facts) and not facts.new.has_word_of("present_result_verbs"):
-        is_amount = all(_is_amount(facts.find_statement(term), term) for term in facts.values)
+        is_amount = all(_is_amount(facts.find_statement(term), term) for term in facts.numeric_terms)
         return is_amount and _has_grown(facts) and not _has_label_or_year(facts)
-    if not facts.values or not facts.is_current:
+    if not facts.numeric_terms or not facts.is_current:
         return False
     if TermKind.NUMBER in list_kinds(facts.left) and any(map(is_part_of_day, facts.left)):
         return False  # one amount in the morning, another one in the evening
@@ -47,9 +47,9 @@ def differs_in_quantity(facts: FactComparison) -> bool:
 def has_advanced(facts: FactComparison) -> bool:
     """Return whether the newer fact says that a number has grown: "уже в 4 классе", "started year 7"."""
     is_begun = facts.new.has_word_of("next_stage_verbs") and all(
-        facts.is_next_to_listed(term, "positions") for term in facts.values
+        facts.is_next_to_listed(term, "positions") for term in facts.numeric_terms
     )
-    if not (is_begun or "уже" in facts.new.raw) or any(map(is_year, facts.values)):
+    if not (is_begun or "уже" in facts.new.raw) or any(map(is_year, facts.numeric_terms)):
         return False
     sides = (facts.alignment.old, facts.alignment.new)
     numbers = [tuple(term for term in side if term.kind is TermKind.NUMBER) for side in sides]
@@ -60,13 +60,13 @@ def has_advanced(facts: FactComparison) -> bool:
     return not (is_of_other or is_event) and _is_growth(*numbers)
 
 
-def has_only_values(facts: FactComparison) -> bool:
+def differs_only_in_numbers(facts: FactComparison) -> bool:
     """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
     result_verbs = list_words("present_result_verbs")
     rest = [
         term
         for term in facts.left
-        if term not in facts.values
+        if term not in facts.numeric_terms
         and not (_names_changed_thing(facts, term) or _tells_cause(facts, term) or term.text in result_verbs)
     ]
     is_of_other = sum(term.is_someone for term in rest) > 1
@@ -75,7 +75,7 @@ def has_only_values(facts: FactComparison) -> bool:
     is_of_other = is_of_other or is_narrower or is_other_topic
     has_changed = facts.new.is_changed and not facts.old.is_event_past
     is_small = has_changed and len(rest) <= 2 and not is_of_other
-    return bool(facts.values) and (not rest or is_small)
+    return bool(facts.numeric_terms) and (not rest or is_small)
 
 
 def _tells_cause(facts: FactComparison, term: Term) -> bool:
@@ -145,7 +145,8 @@ def _counts_progress(facts: FactComparison) -> bool:
 def _is_measure(facts: FactComparison) -> bool:
     """Return whether numbers are amounts, not years, room numbers or other labels."""
     return not _has_label_or_year(facts) and all(
-        term.kind is TermKind.NUMBER and _is_amount(facts.find_statement(term), term) for term in facts.values
+        term.kind is TermKind.NUMBER and _is_amount(facts.find_statement(term), term)
+        for term in facts.numeric_terms
     )
 
 
@@ -155,7 +156,7 @@ def _is_position(facts: FactComparison) -> bool:
         return False
     feelings = (pole for term in facts.new.terms for pole in term.opposites)
     return not any(pole.startswith("feeling") for pole in feelings) and all(
-        facts.is_next_to_listed(term, "positions") and not term.is_head for term in facts.values
+        facts.is_next_to_listed(term, "positions") and not term.is_head for term in facts.numeric_terms
     )
 
 
@@ -163,7 +164,9 @@ def _has_been_changed(facts: FactComparison) -> bool:
     """Return whether a Russian fact says that the only value of a thing has changed."""
     is_marked = facts.new.is_changed and not (facts.old.is_changed or facts.old.is_past)
     has_topic = any(a.kind is not TermKind.LIGHT for a, _ in facts.alignment.pairs)
-    is_value = bool(facts.alignment.old) and bool(facts.alignment.new) and not any(map(is_year, facts.values))
+    is_value = (
+        bool(facts.alignment.old) and bool(facts.alignment.new) and not any(map(is_year, facts.numeric_terms))
+    )
     is_of_other = any(term.is_someone for term in facts.left)
     return is_marked and has_topic and is_value and not (is_of_other or facts.new.is_english)
 
@@ -196,7 +199,7 @@ def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
 
 def _has_label_or_year(facts: FactComparison) -> bool:
     """Return whether a value without a counterpart is a label, as in "bus 14", or a year."""
-    return any(is_label(facts.find_statement(term), term) or is_year(term) for term in facts.values)
+    return any(is_label(facts.find_statement(term), term) or is_year(term) for term in facts.numeric_terms)
 
 
 def is_label(statement: ParsedFact, number: Term) -> bool:

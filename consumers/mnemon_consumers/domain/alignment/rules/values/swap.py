@@ -34,7 +34,7 @@ def swaps_other_thing(facts: FactComparison) -> bool:
     return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in facts.alignment.new)
 
 
-def is_left_for_another(facts: FactComparison) -> bool:
+def leaves_for_another(facts: FactComparison) -> bool:
     """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
     left = facts.alignment
     slots = facts.old.slots.intersection(NAMED_SLOTS)
@@ -49,7 +49,7 @@ def is_left_for_another(facts: FactComparison) -> bool:
     return bool(slots and places) and is_whole and is_next and not (facts.new.is_planned or is_other)
 
 
-def is_variant(facts: FactComparison) -> bool:
+def uses_other_variant(facts: FactComparison) -> bool:
     """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
     left = facts.alignment
     pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
