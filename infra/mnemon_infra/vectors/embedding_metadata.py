@@ -70,8 +70,8 @@ class EmbeddingMetadata(BaseModel):
                 vectors=place,
                 version=recorded.terms,
                 current=self.terms,
-                next_step="run `mnemon reindex`, or make a snapshot again (`mnemon rebuild --drop`, then "
-                "`--until`); until then, searches find less and rank worse",
+                next_step="run `mnemon reindex`; to make a snapshot again, run `mnemon rebuild --drop NAME`, "
+                "then `mnemon rebuild --until TIME`. Before, searches find less and rank worse",
             )
 
     @property
