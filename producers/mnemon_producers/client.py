@@ -1,5 +1,6 @@
 """Client for the memory of a bot's users: publishes messages and requests contexts."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -80,6 +81,9 @@ class MemoryClient(MemoryTools):
     ) -> AsyncIterator[Self]:
         """Connect for the duration of the block; a lost connection is restored, without a limit of attempts.
 
+        At its end, the block waits for the requests and events of other tasks that are under way, without
+        further attempts, and then closes the connection.
+
         Args:
             url: NATS servers, comma-separated.
             tenant: the tenant of the users.
@@ -96,7 +100,11 @@ class MemoryClient(MemoryTools):
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": build_inbox_prefix(tenant)}
         connection = await connect(url, **{**own, **options})
         try:
-            yield cls(connection, tenant=tenant, timeouts=timeouts)
+            memory = cls(connection, tenant=tenant, timeouts=timeouts)
+            try:
+                yield memory
+            finally:
+                await asyncio.gather(memory._questioner.close(), memory._publisher.close())
         finally:
             # `close` writes pending data to a lost connection, too; uvloop then raises RuntimeError.
             with suppress(ConnectionError, RuntimeError):

@@ -16,6 +16,7 @@ from nats.js.errors import APIError, NoStreamResponseError
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
+from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
 from mnemon_producers.connection import find_denial
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.events import ChatEvent, EncodedEvent, check_id, encode_event
@@ -87,6 +88,11 @@ class Publisher:
         self._jetstream = connection.jetstream(timeout=timeouts.publish)
         self._tenant = tenant
         self._retry_for = timeouts.retry
+        self._calls = CallsInFlight()
+
+    async def close(self) -> None:
+        """Wait for the attempts in flight; further attempts raise `PublishFailed`."""
+        await self._calls.close()
 
     async def publish(self, event: ChatEvent) -> int:
         """Publish one event and return its log position.
@@ -245,14 +251,17 @@ class Publisher:
         Raises:
             APIError: the server refused the events, and would refuse them again.
             PublishFailed: no attempt succeeded in time, a permission is denied, or the client cannot send,
-                for example because the connection is closed.
+                for example because it was closed.
         """
         clock = asyncio.get_running_loop().time
         deadline = None  # runs from the first failure: a batch may wait long for the previous batch
         pause = FIRST_PAUSE
         while True:
+            if self._calls.is_closing:
+                raise PublishFailed(batch[0].id, CLOSED, retryable=False)
             try:
-                return await attempt()
+                with self._calls.count():
+                    return await attempt()
             except APIError as error:
                 if error.err_code != _INCOMPLETE_BATCH and (error.code or 500) < 500:
                     raise
@@ -269,7 +278,7 @@ class Publisher:
                 raise PublishFailed(
                     batch[0].id, await self._explain_failure(failure), retryable=True
                 ) from failure
-            await asyncio.sleep(pause)
+            await self._calls.pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _explain_failure(self, failure: Exception) -> str:

@@ -12,6 +12,7 @@ from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
+from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
 from mnemon_producers.connection import find_denial
 from mnemon_producers.errors import AskFailed, TenantMoved
 from mnemon_producers.events import check_id
@@ -40,6 +41,11 @@ class Questioner:
         self._connection = connection
         self._tenant = tenant
         self._timeouts = timeouts
+        self._calls = CallsInFlight()
+
+    async def close(self) -> None:
+        """Wait for the requests in flight; further requests raise `AskFailed`."""
+        await self._calls.close()
 
     async def ask(
         self,
@@ -69,18 +75,21 @@ class Questioner:
                 the reply is invalid or has an error.
         """
         check_id("user", user)
+        if self._calls.is_closing:
+            raise _build_failure("unavailable", CLOSED, retryable=False)
         subject = build_ask_subject(self._tenant, user, verb, version)
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         headers = tracing.build_trace_headers()
         if request_id is not None:
             headers[MESSAGE_ID] = scope_event_id(self._tenant, user, request_id)
         try:
-            answer = await self._connection.request(
-                subject,
-                _encode_request(request),
-                timeout=patience,
-                headers=headers or None,
-            )
+            with self._calls.count():
+                answer = await self._connection.request(
+                    subject,
+                    _encode_request(request),
+                    timeout=patience,
+                    headers=headers or None,
+                )
         except nats.errors.NoRespondersError as error:
             raise _build_failure(
                 "unavailable", f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
@@ -88,6 +97,9 @@ class Questioner:
         except TimeoutError as error:
             if reason := find_denial(self._connection, subject):
                 raise _build_failure("refused", reason, retryable=False) from error
+            if self._connection.is_closed:  # nats-py waits for the reply all the same
+                problem = f"no reply to {verb}: the connection was closed; connect again"
+                raise _build_failure("unavailable", problem, retryable=False) from error
             raise _build_failure(
                 "timeout", f"no reply to {verb} within {patience} s; repeat the request"
             ) from error

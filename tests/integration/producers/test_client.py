@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,44 @@ async def test_context_that_cannot_be_asked_for_names_the_field(connection: Clie
     context = await MemoryClient(connection, tenant="acme").context("u1", budget=0)
     assert context.error is not None
     assert (context.error.code, context.error.field) == ("bad_request", "budget")
+
+
+async def test_request_in_flight_ends_before_the_client_closes(connection: Client, nats_url: str) -> None:
+    requests: asyncio.Queue[Msg] = asyncio.Queue()
+    await connection.subscribe("ask.>", cb=requests.put)
+    async with AsyncExitStack() as stack:
+        opened = MemoryClient.connect(nats_url, tenant="acme", timeouts=PATIENT)
+        memory = await stack.enter_async_context(opened)
+        asking = asyncio.create_task(memory.status("u1"))
+        request = await requests.get()
+        closing = asyncio.create_task(stack.aclose())
+        for _ in range(3):  # the client begins to close, in two tasks
+            await asyncio.sleep(0)
+        with pytest.raises(AskFailed, match="the client was closed") as failed:
+            await memory.history("u1")
+        assert (failed.value.code, failed.value.retryable) == ("unavailable", False)
+        await request.respond(b'{"seen_seq": 1}')
+        assert (await asking).seen_seq == 1
+        await closing
+    context = await memory.context("u1")
+    assert context.error is not None
+    assert (context.error.code, context.error.retryable) == ("unavailable", False)
+    with pytest.raises(PublishFailed, match="the client was closed"):
+        await memory.publish("u1", "user", "hi")
+
+
+async def test_request_on_a_connection_that_was_closed_is_not_repeated(
+    connection: Client, nats_url: str
+) -> None:
+    requests: asyncio.Queue[Msg] = asyncio.Queue()
+    await connection.subscribe("ask.>", cb=requests.put)
+    own = await connect(nats_url, name="own")
+    asking = asyncio.create_task(MemoryClient(own, tenant="acme", timeouts=IMPATIENT).status("u1"))
+    await requests.get()
+    await own.close()
+    with pytest.raises(AskFailed, match="the connection was closed") as failed:
+        await asking
+    assert (failed.value.code, failed.value.retryable) == ("unavailable", False)
 
 
 async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> None:

@@ -398,3 +398,17 @@ async def test_a_closed_connection_is_not_tried_again(connection: Client, nats_u
     with pytest.raises(PublishFailed, match="closed") as failed:
         await memory.publish("u1", "user", "a")
     assert not failed.value.retryable
+
+
+async def test_publish_makes_no_further_attempt_once_its_client_closes(nats_url: str) -> None:
+    async with await connect(nats_url, name="test") as own:
+        answering = Answering([refusal(503, 10077)])
+        await own.subscribe("chat.>", cb=answering.answer)
+        async with asyncio.timeout(30):
+            async with MemoryClient.connect(nats_url, tenant="acme", timeouts=Timeouts(retry=600)) as memory:
+                publishing = asyncio.create_task(memory.publish("u1", "user", "a", id="x"))
+                while not answering.asked:
+                    await own.flush()
+            with pytest.raises(PublishFailed, match="the client was closed") as failed:
+                await publishing
+        assert (failed.value.event_id, failed.value.retryable) == ("x", False)
