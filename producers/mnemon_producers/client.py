@@ -82,7 +82,7 @@ class MemoryClient(MemoryTools):
         """Connect for the duration of the block; a lost connection is restored, without a limit of attempts.
 
         At its end, the block waits for the requests and events of other tasks that are under way, without
-        further attempts, and then closes the connection.
+        further attempts, and then closes the connection. From then on, errors are not retryable.
 
         Args:
             url: NATS servers, comma-separated.
@@ -158,8 +158,8 @@ class MemoryClient(MemoryTools):
             sent_at=sent_at,
             name=name,
             task_id=task_id,
-            tool_calls=None if tool_calls is None else tuple(tool_calls),
-            metadata=None if metadata is None else dict(metadata),
+            tool_calls=tool_calls,
+            metadata=metadata,
             id=id,
         )
         seq = await self._publisher.publish(ChatEvent(user, message, conversation))
@@ -173,9 +173,12 @@ class MemoryClient(MemoryTools):
         For a rejected event, `rejected` has the reason.
 
         Raises:
+            InvalidBody: `seq` is not the position of an event, which is 1 or higher.
             AskFailed: the request got no result, or `retrieve` is too old to return an outcome.
         """
         request = StatusV1.create_strict(event_seq=seq)
+        if not request.event_seq:
+            raise InvalidBody("seq", "must be 1 or higher; give the log position that a publish returned")
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
         if reply.outcome is None:
             problem = "`retrieve` is too old to return the outcome of an event; upgrade mnemon on the server"

@@ -25,16 +25,19 @@ async def connect(url: str, **options: Any) -> Client:
         options: arguments of `nats.connect`, which override the arguments that this function sets.
 
     Raises:
-        NotConnected: `url` has no address, no server answered or accepted the credentials, or the login
-            cannot be used.
+        NotConnected: `url` is not a string or has no address, no server answered or accepted the credentials,
+            or the login cannot be used.
     """
+    example = "Give one, such as nats://127.0.0.1:4222"
+    if not isinstance(url, str):
+        raise NotConnected(f"url: must be a string, not {type(url).__name__}", example)
     try:
         login = read_login_options(url, os.environ)
     except LoginUnusable as error:
         raise NotConnected(str(error)) from error
     servers = [server.strip() for server in url.split(",") if server.strip()]
     if not servers:  # nats-py would block the event loop without end
-        raise NotConnected("no address of a NATS server is given", "Give one, such as nats://127.0.0.1:4222")
+        raise NotConnected("no address of a NATS server is given", example)
     connection = Client()
     connected = False
     failures: list[Exception] = []

@@ -72,10 +72,13 @@ class MemoryTools(FactTools):
             The data after the change.
 
         Raises:
+            InvalidBody: `fields` is not a mapping, or a value cannot be stored.
             AskFailed: the request got no result. The fields may be set or not; setting them again is
                 harmless.
         """
-        request = ProfileV1.create_strict(fields=dict(fields))
+        if not isinstance(fields, Mapping):  # a request without `fields` would only read
+            raise InvalidBody("fields", "Input should be an object")
+        request = ProfileV1.create_strict(fields=fields)
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def tasks(self, user: str, *, min_seq: int | None = None) -> TasksReplyV1:

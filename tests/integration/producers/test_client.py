@@ -124,6 +124,26 @@ async def test_text_in_place_of_a_list_is_refused_and_not_taken_letter_by_letter
     assert (context.error.code, context.error.field) == ("bad_request", "preceding")
 
 
+async def test_value_of_another_type_is_named(connection: Client) -> None:
+    memory = MemoryClient(connection, tenant="acme")
+    wrong: Any = ["a", "b"]
+    text: Any = "search"
+    nothing: Any = None
+    with pytest.raises(InvalidBody, match=r"^metadata: "):
+        await memory.publish("u1", "user", "hi", metadata=wrong)
+    with pytest.raises(InvalidBody, match=r"^tool_calls: "):
+        await memory.publish("u1", "assistant", "hi", tool_calls=text)
+    for fields in (wrong, nothing):
+        with pytest.raises(InvalidBody, match=r"^fields: "):
+            await memory.set_profile("u1", fields)
+
+
+@pytest.mark.parametrize("seq", [0, None])
+async def test_outcome_needs_the_position_of_an_event(connection: Client, seq: Any) -> None:
+    with pytest.raises(InvalidBody, match=r"^seq: "):
+        await MemoryClient(connection, tenant="acme").outcome("u1", seq)
+
+
 async def test_a_wrong_tenant_is_named(connection: Client) -> None:
     with pytest.raises(InvalidId, match="tenant: "):
         MemoryClient(connection, tenant="")
@@ -318,6 +338,13 @@ async def test_without_a_server_there_is_no_client() -> None:
 async def test_without_an_address_there_is_no_client(url: str) -> None:
     with pytest.raises(NotConnected, match=r"no address .*Give one, such as nats://"):
         async with MemoryClient.connect(url, tenant="acme"):
+            pass
+
+
+async def test_address_that_is_not_a_string_is_named() -> None:
+    unset: Any = None
+    with pytest.raises(NotConnected, match=r"^url: must be a string, not NoneType\. Give one"):
+        async with MemoryClient.connect(unset, tenant="acme"):
             pass
 
 
