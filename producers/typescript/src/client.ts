@@ -62,7 +62,7 @@ export type DegradableReply<Reply> = Omit<Reply, "error"> & {
 type Options<Request, Given extends keyof Request = never> = Omit<Request, Given>;
 
 const DEFAULTS: Timeouts = { publish: 5_000, retry: 30_000, ask: 3_000, save: 7_000 };
-const CLOSED: RequestError = { code: "unavailable", message: "the client was closed", retryable: true };
+const CLOSED: RequestError = { code: "unavailable", message: "the client was closed; connect again", retryable: false };
 
 /** Milliseconds before the second attempt at publishing; each further pause is twice as long, up to the maximum. */
 const FIRST_PAUSE = 100;
@@ -152,9 +152,11 @@ export class MemoryClient implements AsyncDisposable {
   /**
    * Returns the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
    *
+   * @throws {InvalidBody} `seq` is not the position of an event, which is 1 or higher.
    * @throws {AskFailed} the request got no result, or `retrieve` is too old to return an outcome.
    */
   async outcome(user: string, seq: number): Promise<EventOutcome> {
+    if (!seq) throw new InvalidBody("seq", "must be 1 or higher; give the log position that a publish returned");
     const { outcome } = await this.ask(user, "status", { event_seq: seq });
     if (outcome) return outcome;
     const message = "`retrieve` is too old to return the outcome of an event; upgrade mnemon on the server";
@@ -280,6 +282,8 @@ export class MemoryClient implements AsyncDisposable {
 
   /** Sets fields of the user's data; null removes a field. Other fields do not change. */
   async setProfile(user: string, fields: Record<string, unknown>): Promise<Replies["profile"]> {
+    // A request without `fields` would only read.
+    if (!fields) throw new InvalidBody("fields", "Input should be an object");
     return this.ask(user, "profile", { fields });
   }
 
@@ -350,6 +354,7 @@ export class MemoryClient implements AsyncDisposable {
   async ask<Verb extends keyof Requests>(user: string, verb: Verb, request: Requests[Verb]): Promise<Replies[Verb]> {
     checkId("user", user);
     const { version, json } = checkRequest(verb, request);
+    if (this.#isClosed) throw new AskFailed(CLOSED);
     const timeout = SLOW_VERBS.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
     return this.#run(async () => {
       try {
@@ -390,6 +395,7 @@ export class MemoryClient implements AsyncDisposable {
   async #retryPublish(event: OutgoingEvent): Promise<number> {
     let deadline: number | undefined;
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      if (this.#isClosed) throw new PublishFailed(event.id, CLOSED);
       try {
         return await this.#transport.publish(event, this.#timeouts.publish);
       } catch (failure) {
@@ -397,11 +403,10 @@ export class MemoryClient implements AsyncDisposable {
         if (failure.field) throw new InvalidBody(failure.field, failure.message.replace(`${failure.field}: `, ""));
         deadline ??= Date.now() + this.#timeouts.retry;
         pause = Math.max(pause, 1_000 * (failure.error.retryAfter ?? 0));
-        const isLast = !failure.error.retryable || this.#isClosed || Date.now() + pause > deadline;
+        const isLast = !failure.error.retryable || Date.now() + pause > deadline;
         if (isLast) throw new PublishFailed(event.id, failure.error);
       }
-      await this.#sleep(pause);
-      if (this.#isClosed) throw new PublishFailed(event.id, CLOSED);
+      if (!this.#isClosed) await this.#sleep(pause);
     }
   }
 
@@ -427,7 +432,6 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#isClosed) throw new MnemonError("the client is closed; connect again");
     const task = work();
     this.#pending.add(task);
     try {

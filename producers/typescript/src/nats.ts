@@ -36,13 +36,20 @@ const CLOSE_TIMEOUT = 2_000;
  *
  * @param url NATS servers, comma-separated; a login may stand in the address.
  * @throws {InvalidId} the tenant cannot be an id.
- * @throws {NotConnected} no server answered, or no server accepted the credentials.
+ * @throws {NotConnected} `url` is not a string or has no address, no server answered, or no server accepted the
+ *   credentials.
  */
 export async function connectNats(
   url: string,
   { tenant, timeouts = {}, connection = {} }: NatsOptions,
 ): Promise<MemoryClient> {
   checkId("tenant", tenant);
+  const example = "Give one, such as nats://127.0.0.1:4222";
+  if (typeof url !== "string") {
+    throw new NotConnected(`url: must be a string, not ${url === null ? "null" : typeof url}. ${example}`);
+  }
+  const servers = url.split(",").flatMap((server) => server.trim() || []);
+  if (!servers.length) throw new NotConnected(`no address of a NATS server is given. ${example}`);
   try {
     const opened = await connect({
       name: "mnemon-client",
@@ -51,7 +58,7 @@ export async function connectNats(
       pingInterval: 10_000,
       timeout: 3_000,
       inboxPrefix: inboxPrefix(tenant),
-      ...readAddress(url),
+      ...readAddress(servers),
       ...connection,
     });
     return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
@@ -165,9 +172,8 @@ function describeFailure(failure: Error, problems: Problems): AttemptFailed {
   return buildFailure("unavailable", problems.describeOther(cause.message));
 }
 
-/** Returns servers and login of an address; the client of NATS reads no login in an address. */
-function readAddress(url: string): ConnectionOptions {
-  const servers = url.split(",").map((server) => server.trim());
+/** Returns the options of servers with a login in an address; the client of NATS reads no login there. */
+function readAddress(servers: string[]): ConnectionOptions {
   const [, login] = /\/\/([^/]*)@/.exec(servers.find((server) => server.includes("@")) ?? "") ?? [];
   const [user, pass] = (login ?? "").split(/:(.*)/s).map(decodeURIComponent);
   return {

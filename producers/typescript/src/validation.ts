@@ -28,9 +28,13 @@ export interface CheckedBody {
 /**
  * Checks a request, and finds its version.
  *
- * @throws {InvalidBody} a field is unknown, missing or wrong, or the body is too large.
+ * @throws {InvalidBody} no verb has this name, a field is unknown, missing or wrong, or the body is too large.
  */
 export function checkRequest(verb: keyof Requests, request: object): CheckedBody {
+  if (!Object.hasOwn(REQUEST_SCHEMAS, verb)) {
+    const known = Object.keys(REQUEST_SCHEMAS).join(", ");
+    throw new InvalidBody("verb", `${JSON.stringify(verb)} is not a verb; use one of ${known}`);
+  }
   return check(REQUEST_SCHEMAS[verb], request);
 }
 
@@ -55,6 +59,9 @@ export function checkEvent(event: keyof ChatEvents, body: ChatEvents[keyof ChatE
 }
 
 function check(schemas: object[], body: object): CheckedBody {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new InvalidBody("body", "Input should be an object");
+  }
   const given = Object.entries(body).filter(([, value]) => value !== null);
   const invalid = given.find(([, value]) => value instanceof Date && Number.isNaN(value.getTime()));
   if (invalid) throw new InvalidBody(invalid[0], "is an invalid date");

@@ -186,6 +186,19 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
     await assert.rejects(memory.setProfile("u", { a: value }), isNamed("fields"));
     assert.equal((await memory.context("u", { query: value })).error.field, "query");
   }
+  await assert.rejects(publish({ metadata: ["a", "b"] }), { name: "InvalidBody", field: "metadata" });
+  for (const fields of [["a", "b"], undefined, null]) {
+    await assert.rejects(memory.setProfile("u", fields), { name: "InvalidBody", field: "fields" });
+  }
+  for (const request of [undefined, null, "pf_001", ["pf_001"]]) {
+    await assert.rejects(memory.forget("u", request), { name: "InvalidBody", field: "body", problem: /an object/ });
+  }
+  for (const verb of ["remember", "constructor", undefined]) {
+    await assert.rejects(memory.ask("u", verb, {}), { name: "InvalidBody", field: "verb", problem: /is not a verb/ });
+  }
+  for (const seq of [0, undefined, null]) {
+    await assert.rejects(memory.outcome("u", seq), { name: "InvalidBody", field: "seq", problem: /1 or higher/ });
+  }
   await assert.rejects(publish({ tool_calls: [{ nam: "x" }] }), { name: "InvalidBody", field: "tool_calls.0.name" });
   await assert.rejects(memory.publish("u", "nobody", "hi"), { name: "InvalidBody", field: "role" });
   await assert.rejects(memory.publish("u", "user"), { name: "InvalidBody", field: "content" });
@@ -229,7 +242,12 @@ testEach("requests that are under way end before the client closes", async (memo
   await memory.close();
   const positions = await Promise.all(publishing);
   assert.equal(new Set(positions).size, 50);
-  await assert.rejects(memory.publish(user, "user", "Too late"), { name: "MnemonError", message: /closed/ });
+  const closed = { code: "unavailable", retryable: false, message: /the client was closed/ };
+  await assert.rejects(memory.publish(user, "user", "Too late"), { name: "PublishFailed", ...closed });
+  await assert.rejects(memory.history(user), { name: "AskFailed", ...closed });
+  for (const { degraded, error } of [await memory.context(user), await memory.search(user, "tea")]) {
+    assert.deepEqual([degraded, error.code, error.retryable], [["memory"], "unavailable", false]);
+  }
 });
 
 for (const [transport, { url, connect }] of Object.entries(TRANSPORTS)) {
@@ -269,6 +287,16 @@ for (const [transport, { url, connect }] of Object.entries(TRANSPORTS)) {
     const seq = await publishing;
     assert.deepEqual(said(await memory.history(user, { min_seq: seq })), [["user", "While it was away."]]);
     await memory.close();
+  });
+
+  withProxy("a publish makes no further attempt once its client closes", async (proxy, scheme) => {
+    const memory = await connect(proxy.url(scheme), { publish: 200, retry: 600_000 });
+    await proxy.stop();
+    const publishing = memory.publish("u", "user", "hi", { id: "m1" }).catch((error) => error);
+    await memory.close();
+    const { name, eventId, retryable, message } = await publishing;
+    assert.deepEqual([name, eventId, retryable], ["PublishFailed", "m1", false]);
+    assert.match(message, /the client was closed/);
   });
 
   withProxy("a bot continues while the memory is away", async (proxy, scheme) => {
@@ -425,6 +453,17 @@ test("nats: a server that is away and a wrong login are not connected, and no pa
   const away = connectNats("nats://bot:s3cret@127.0.0.1:1", { tenant: "acme" });
   await assert.rejects(away, (error) => error instanceof NotConnected && !error.message.includes("s3cret"));
   await assert.rejects(connectNats(MNEMON_NATS_URL, { tenant: "" }), InvalidId);
+});
+
+test("nats: without an address there is no client", async () => {
+  for (const [url, type] of [[undefined, "undefined"], [null, "null"], [4222, "number"]]) {
+    const expected = { name: "NotConnected", message: new RegExp(`^url: must be a string, not ${type}\\. Give one`) };
+    await assert.rejects(connectNats(url, { tenant: "acme" }), expected);
+  }
+  for (const url of ["", " , "]) {
+    const expected = { name: "NotConnected", message: /no address .*Give one, such as nats:/ };
+    await assert.rejects(connectNats(url, { tenant: "acme" }), expected);
+  }
 });
 
 const LOGIN = process.env.MNEMON_GUARDED_NATS_URL;
