@@ -7,7 +7,6 @@ from typing import Any, Final, get_args
 from fastapi import FastAPI, Request
 from mcp.server.context import ServerRequestContext
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from mnemon.gateway.callers import CALLER, Caller, Callers
@@ -15,10 +14,9 @@ from mnemon.gateway.key_check import KeyCheck
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.problems import Problem
 from mnemon.mcp.server import McpTarget, NotPermitted, create_server
-from mnemon.mcp.transports import read_user_header
+from mnemon.mcp.transports import PATH, create_mcp_route, read_user_header
 from mnemon_infra.settings.api_keys import Scope as KeyScope
 
-PATH: Final = "/mcp"
 METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"
 """Path of the metadata by which a client learns how to log in (RFC 9728)."""
 
@@ -58,9 +56,7 @@ class McpEndpoint:
 
 def add_mcp_routes(application: FastAPI, endpoint: McpEndpoint) -> None:
     """Add the endpoint, and the metadata that tells clients to log in with a key."""
-    # Clients also open a stream of the server's messages with GET, for as long as they run. The server sends
-    # none, and each stream would count toward the limit of open requests.
-    application.router.routes.append(Route(PATH, endpoint=endpoint, methods=["POST"]))
+    application.router.routes.append(create_mcp_route(endpoint))
     application.add_api_route(METADATA_PATH, _describe_resource, include_in_schema=False)
 
 

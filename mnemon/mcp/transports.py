@@ -7,12 +7,17 @@ from urllib.parse import unquote
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemon.http.login_attempts import LoginAttempts
 from mnemon.mcp.server import NoUser
+
+PATH: Final = "/mcp"
+"""Path of streamable HTTP."""
 
 USER_HEADER: Final = "Mnemon-User"
 """Header that names the user of a request if the server is for all users of a tenant."""
@@ -36,7 +41,17 @@ def create_http_application(server: Server[Any], host: str, token: str) -> ASGIA
         token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
-    return _TokenGuard(app, token)
+    posted = Starlette(routes=[create_mcp_route(app)], lifespan=lambda _: server.session_manager.run())
+    return _TokenGuard(posted, token)
+
+
+def create_mcp_route(app: ASGIApp) -> Route:
+    """Return a route that passes POST at `PATH` to an application, and answers other methods with 405.
+
+    Clients also open a stream of the server's messages with GET, for as long as they run. The server sends
+    none, and each stream would hold a connection and a request open.
+    """
+    return Route(PATH, endpoint=app, methods=["POST"])
 
 
 def read_user_header(context: ServerRequestContext[Any], default: str | None = None) -> str:

@@ -150,6 +150,10 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
         assert token
         async with httpx2.AsyncClient(timeout=TIMEOUT) as stranger:
             assert (await stranger.post(url[0], json={})).status_code == 401
+            bearer = {"Authorization": f"Bearer {token[1]}", "Accept": "text/event-stream"}
+            # A stream of messages would have no end.
+            async with stranger.stream("GET", url[0], headers=bearer) as refused:
+                assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
         async with (
             _over_http(url[0], token[1], quote("Борис")) as boris,
             _over_http(url[0], token[1], "vera") as vera,
