@@ -23,7 +23,7 @@ from mnemon.gateway.proxy.upstreams import Upstreams
 from mnemon.gateway.routes.changes import create_change_routes
 from mnemon.gateway.routes.documents import create_document_routes
 from mnemon.gateway.routes.events import create_event_routes
-from mnemon.gateway.routes.parameters import require_utf8
+from mnemon.gateway.routes.parameters import require_known_parameters, require_utf8
 from mnemon.gateway.routes.probes import create_probe_routes
 from mnemon.gateway.routes.verbs import create_verb_routes
 from mnemon_infra.config import Deployment
@@ -92,9 +92,9 @@ def build_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         create_document_routes,
         create_verb_routes,
         create_change_routes,
-        create_probe_routes,
-        create_proxy_routes,
     ):
+        application.include_router(routes(), dependencies=[Depends(require_known_parameters)])
+    for routes in (create_probe_routes, create_proxy_routes):
         application.include_router(routes())
     add_problem_handlers(application)
     return application

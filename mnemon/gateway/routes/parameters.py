@@ -5,11 +5,14 @@ from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query as QueryParameter
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from mnemon.gateway.memory_access import MemoryAccess, get_memory
 from mnemon.gateway.problems import Problem
+from mnemon_contracts.base import InvalidBody
 
 
 async def require_utf8(request: Request) -> None:
@@ -27,6 +30,22 @@ async def require_utf8(request: Request) -> None:
                 "bad_request",
                 "the address is not UTF-8: send ids in UTF-8, percent-encoded",
             ) from error
+
+
+async def require_known_parameters(request: Request) -> None:
+    """Check that the route takes each parameter of the query: a misspelled one would have no effect.
+
+    Raises:
+        InvalidBody: the route does not take a parameter; the error names the parameter.
+    """
+    if not request.query_params:
+        return
+    fields = get_flat_params(request.scope["route"].dependant)
+    known = sorted(each.alias for each in fields if isinstance(each.field_info, QueryParameter))
+    for name in request.query_params:
+        if name not in known:
+            taken = ", ".join(known) or "no parameters"
+            raise InvalidBody(name, f"is an unknown parameter; the address takes {taken}")
 
 
 def _require_digits(value: object) -> object:

@@ -58,3 +58,28 @@ def test_refusal_of_an_older_retrieve_names_no_field() -> None:
     reply = b'{"seen_seq": 0, "error": {"code": "bad_request", "message": "text: no", "retryable": false}}'
     response = build_problem(AskFailed(ErrorReply.parse(reply).error)).to_response()
     assert (response.status_code, "field" in json.loads(bytes(response.body))) == (422, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "field", "known"),
+    [
+        (
+            "POST",
+            "/v1/users/u42/events/message?conversatoin=a",
+            "conversatoin",
+            "the address takes conversation",
+        ),
+        ("POST", "/v1/users/u42/search?query=tea", "query", "the address takes no parameters"),
+        ("POST", "/v1/events?a%0Ab&c=1", "a\nb", "the address takes no parameters"),
+        ("PUT", "/v1/users/u42/documents/d1?titel=T&title=T", "titel", "takes collection, source, title"),
+        ("GET", "/v1/changes?since=5", "since", "the address takes after, user"),
+    ],
+)
+async def test_unknown_parameter_of_the_query_is_named(
+    method: str, address: str, field: str, known: str
+) -> None:
+    transport = httpx.ASGITransport(build_application())
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        answer = await client.request(method, address)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert known in answer.json()["detail"]
