@@ -451,9 +451,12 @@ async def test_odd_messages_pass_and_need_the_same_permission(
 
 async def test_invalid_request_reaches_the_provider_as_it_is(bot: Bot) -> None:
     bot.model.refusal = 400, {"error": {"message": "messages is missing"}}
+    options: Any = {"params": {"beta": "true"}}
     async with bot.openai() as client:
         with pytest.raises(openai.BadRequestError, match="messages is missing"):
-            await client.post("/chat/completions", body={"model": "m"}, cast_to=httpx.Response)
+            await client.post(
+                "/chat/completions", body={"model": "m"}, options=options, cast_to=httpx.Response
+            )
     assert bot.model.received[-1].body == {"model": "m"}
 
 
