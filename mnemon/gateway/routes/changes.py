@@ -87,6 +87,10 @@ async def _stream_changes(
         LogPosition | None,
         Header(description="Log position of the last received event; takes precedence over `after`."),
     ] = None,
+    last_event_id_of_query: Annotated[
+        LogPosition | None,
+        Query(alias="lastEventId", description="As the header, for libraries that send it in the address."),
+    ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them.
 
@@ -94,7 +98,8 @@ async def _stream_changes(
     each event is its log position. Messages with an invalid subject, or whose body is not JSON, are left out.
     """
     permission = _StreamPermission(request.app.state.callers, selected.caller)
-    start = after if last_event_id is None else last_event_id
+    last_received = last_event_id_of_query if last_event_id is None else last_event_id
+    start = after if last_received is None else last_received
     async with aclosing(
         stream_log_tail(memory.connection, selected.pattern, start, headers_only=False)
     ) as tail:

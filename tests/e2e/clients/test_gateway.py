@@ -226,9 +226,11 @@ async def test_changes_continue_after_the_last_event(shared: Up) -> None:
         for number in range(5):
             await client.post("/v1/users/anna/events/message", json=said(f"Message {number}"))
         seen = await read_changes(client, 3)
-        rest = asyncio.create_task(read_changes(client, 3, {"Last-Event-ID": str(seen[-1]["seq"])}))
+        last = str(seen[-1]["seq"])
+        rest = asyncio.create_task(read_changes(client, 3, {"Last-Event-ID": last}))
         await client.post("/v1/users/anna/events/message", json=said("Message 5"))
         assert [each["data"]["content"] for each in seen + await rest] == [f"Message {n}" for n in range(6)]
+        assert await read_changes(client, 3, params={"lastEventId": last, "after": "0"}) == await rest
 
 
 async def test_changes_have_events_without_a_body(shared: Up) -> None:
@@ -255,17 +257,24 @@ async def test_position_that_is_no_whole_number_is_refused(shared: Up, written: 
         for refused in (
             await client.get("/v1/changes", params={"after": written}),
             await client.get("/v1/changes", headers={b"Last-Event-ID": written.encode()}),
+            await client.get("/v1/changes", params={"lastEventId": written}),
         ):
             assert refused.status_code == 422
-            assert refused.json()["field"] in ("after", "last-event-id")
+            assert refused.json()["field"] in ("after", "last-event-id", "lastEventId")
 
 
 async def read_changes(
-    client: httpx.AsyncClient, count: int, headers: dict[str, str] | None = None
+    client: httpx.AsyncClient,
+    count: int,
+    headers: dict[str, str] | None = None,
+    params: dict[str, str] | None = None,
 ) -> list[dict[str, dict[str, str]]]:
     """Return the first messages of `/v1/changes`."""
     found = []
-    async with asyncio.timeout(TIMEOUT), client.stream("GET", "/v1/changes", headers=headers) as answer:
+    async with (
+        asyncio.timeout(TIMEOUT),
+        client.stream("GET", "/v1/changes", headers=headers, params=params) as answer,
+    ):
         assert answer.headers["content-type"].startswith("text/event-stream")
         async for line in answer.aiter_lines():
             if line.startswith("data: "):

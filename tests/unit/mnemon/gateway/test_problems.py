@@ -72,7 +72,7 @@ def test_refusal_of_an_older_retrieve_names_no_field() -> None:
         ("POST", "/v1/users/u42/search?query=tea", "query", "the address takes no parameters"),
         ("POST", "/v1/events?a%0Ab&c=1", "a\nb", "the address takes no parameters"),
         ("PUT", "/v1/users/u42/documents/d1?titel=T&title=T", "titel", "takes collection, source, title"),
-        ("GET", "/v1/changes?since=5", "since", "the address takes after, user"),
+        ("GET", "/v1/changes?since=5", "since", "the address takes after, lastEventId, user"),
     ],
 )
 async def test_unknown_parameter_of_the_query_is_named(
