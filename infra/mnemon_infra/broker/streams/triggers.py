@@ -20,6 +20,9 @@ from mnemon_contracts.subjects import (
 )
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 
+_NO_MESSAGE: Final = 10037
+"""Error code of nats-server for an absent message; an absent stream has another code."""
+
 _Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
@@ -99,7 +102,9 @@ async def has_waiting_sweep(
     handled = await read_applied_position(stream_context, f"{consumer}-sweep", WORK)
     try:
         await stream_context.get_msg(WORK, handled + 1, pattern, next=True)
-    except NotFoundError:
+    except NotFoundError as error:
+        if error.err_code != _NO_MESSAGE:
+            raise
         return False
     return True
 

@@ -1,5 +1,8 @@
 """A sweep waits until its trigger is acknowledged, also if a killed server has the trigger again."""
 
+import pytest
+from nats.js.errors import NotFoundError
+
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import build_trigger_subject
 from mnemon_infra.broker.connection import connect
@@ -47,4 +50,13 @@ async def test_sweep_of_an_absent_consumer_waits(log_server: LogServer) -> None:
     assert not await has_waiting_sweep(connection, "persist")
     await connection.jetstream().publish(build_trigger_subject("persist", *OWNER), b"", stream=WORK)
     assert await has_waiting_sweep(connection, "persist", OWNER)
+    await connection.close()
+
+
+async def test_without_the_stream_of_triggers_no_sweep_counts_as_done(log_server: LogServer) -> None:
+    connection = await connect(log_server.server.url, name="test")
+    await provision(connection)
+    await connection.jetstream().delete_stream(WORK)
+    with pytest.raises(NotFoundError):
+        await has_waiting_sweep(connection, "index")
     await connection.close()
