@@ -97,6 +97,7 @@ class _Parser:
         self._order: list[int | str] = []
         self._marks: set[str] = set()
         self._slots: set[str] = set()
+        self._is_end_intended = False
         self._are_intended: list[bool] = []
         """For each word of `_SETTLED_SLOTS`, whether it is only intended."""
 
@@ -125,6 +126,7 @@ class _Parser:
             is_ended="ended" in self._marks,
             is_changed="changed" in self._marks,
             is_planned="plan" in self._marks or (bool(self._are_intended) and all(self._are_intended)),
+            is_end_planned=self._is_end_intended and _ENDS.isdisjoint(self._marks),
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
             reason_at=find_reason_start(self._tokens),
@@ -236,6 +238,7 @@ class _Parser:
         marks = tables.intersection(_MARKS)
         if marks & _ENDS and is_intended(self._tokens, at):
             marks = (marks - _ENDS) | {"plan"}
+            self._is_end_intended = True
         self._marks |= marks
 
     def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:

@@ -121,6 +121,8 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
     is_update = verdict.relation is FactRelation.UPDATE
     if is_update and says_almost(facts.new):
         return "the newer fact says that something almost happened"
+    if _is_only_one_about_planned_end(facts):
+        return "only one of the facts is about an end that a person thinks of"
     doubt = find_other_qualification(facts.alignment)
     if verdict.relation is FactRelation.SAME or verdict.is_open:
         doubt = doubt or find_other_symbol(facts.alignment)
@@ -132,6 +134,17 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
         return doubt
     restriction = find_other_restriction(facts.alignment)
     return restriction if restriction and find_revision(facts.alignment) is None else None
+
+
+def _is_only_one_about_planned_end(facts: FactComparison) -> bool:
+    """Return whether one fact is about an end that may come, and the other about no end, change or plan.
+
+    For example, "Is considering quitting Acme" and "Works at Acme" are such facts.
+    """
+    others = [fact for fact in (facts.old, facts.new) if not fact.is_end_planned]
+    return len(others) == 1 and not any(
+        fact.denies_or_ends or fact.is_changed or fact.is_planned for fact in others
+    )
 
 
 def _has_digit(term: Term) -> bool:

@@ -24,6 +24,7 @@ class ParsedFact:
         is_ended: whether it says that a state is over.
         is_changed: whether it reports a change.
         is_planned: whether it is about a plan, a wish, or a change or an end that a person only thinks of.
+        is_end_planned: whether it is about an end that a person only thinks of, and about no other end.
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether it seems to be in a language other than English and Russian.
@@ -48,6 +49,7 @@ class ParsedFact:
     is_ended: bool
     is_changed: bool
     is_planned: bool
+    is_end_planned: bool
     is_past: bool
     is_english: bool
     reason_at: int

@@ -7,6 +7,7 @@ from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactCompa
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb
+from mnemon_consumers.domain.alignment.rules.clauses import has_unmatched_clause
 from mnemon_consumers.domain.alignment.rules.decision import (
     choose_doubtful_relation,
     decide_doubtful,
@@ -126,6 +127,8 @@ def _decide_common_words(facts: FactComparison) -> RelationVerdict:
     pairs, says_same = _count_content_pairs(facts), facts.says_same_of_subject()
     evidence = f"{facts.score:.0%} of the words have a counterpart"
     if facts.score >= _SAME_SHARE and pairs >= 2 and says_same:
+        if facts.new.is_planned and has_unmatched_clause(facts):
+            return decide_undecided(facts, "the newer fact plans a part of what the older one says")
         if _differs_in_clause(facts):
             return decide_undecided(facts, "two clauses begin with the same word and differ after it")
         return decide_same(facts, evidence)
@@ -198,11 +201,18 @@ def _is_of_another_time(facts: FactComparison) -> bool:
     if facts.new.is_ended or facts.new.is_changed or facts.new.is_resumed or is_carried_out(facts):
         return False
     is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned) and _was_so(facts.new)
-    is_to_come = facts.new.is_planned and not facts.old.is_planned
+    is_to_come = facts.new.is_planned and not (facts.old.is_planned or _is_wish(facts.old))
     if (is_over or is_to_come) and max(facts.share_old, facts.share_new) >= SUBSET_SHARE:
         return True
     return facts.new.is_past != facts.old.is_past and any(
         differ_in_tense(a, b) for a, b in facts.alignment.pairs
+    )
+
+
+def _is_wish(statement: ParsedFact) -> bool:
+    """Return whether a fact has another word for a wish than a plan: "would like", "needs", "prefers"."""
+    return statement.has_word_of("preference_verbs") or any(
+        "search+" in term.stages for term in statement.terms
     )
 
 

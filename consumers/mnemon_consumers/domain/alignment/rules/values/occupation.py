@@ -41,8 +41,10 @@ def _has_employer(statement: ParsedFact, terms: Sequence[Term]) -> bool:
 
 
 def _works_in_town(statement: ParsedFact, terms: Sequence[Term]) -> bool:
-    """Return whether a Russian fact about a job names a town: «работает в Самаре»."""
-    return any(is_town(term) and _find_preposition(statement, term) in ("в", "во") for term in terms)
+    """Return whether a Russian fact about a job names a town and no employer: «работает в Самаре»."""
+    named = [term for term in terms if _find_preposition(statement, term) in ("в", "во")]
+    is_employed = any(term.kind is TermKind.NAME and not is_town(term) for term in named)
+    return any(map(is_town, named)) and not is_employed
 
 
 def _find_preposition(statement: ParsedFact, term: Term) -> str:
