@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, connect_memory
+from mnemon.cli.options.target import complete_next_step
 from mnemon.cli.terminal.exit_code import ExitCode, refuse, refuse_file
 from mnemon.cli.terminal.output import show_json, show_progress
 from mnemon.display_text import format_count, make_printable
@@ -83,7 +84,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
         refuse(ExitCode.USAGE_ERROR, str(error), "Check --tenant, --user and --collection")
     except AskFailed as failed:
         again = "Then run the same command again: it does not send unchanged files twice"
-        refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, str(failed), again)
+        problem = complete_next_step(str(failed), request.target.data)
+        refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, problem, again)
     _show_changes(request, reading, changes, max(known.seen_seq, sent))
     folders = [path for path in reading.left_out if path.endswith("/")]
     for path in folders:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 import typer
 
 from mnemon.cli.options.moment import parse_moment
-from mnemon.cli.options.target import DataOption, complete_command, refuse_connection, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_command,
+    complete_next_step,
+    refuse_connection,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
@@ -184,7 +190,7 @@ async def _send_request(
                 failed.error.message,
                 next_step if failed.error.code == "not_found" else "",
             )
-        refuse(ExitCode.UNAVAILABLE, str(failed))
+        refuse(ExitCode.UNAVAILABLE, complete_next_step(str(failed), request.data))
     if request.as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:

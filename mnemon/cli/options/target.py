@@ -31,7 +31,7 @@ DataOption = Annotated[
 DEFAULT_DATA = Path("mnemon-data")
 """Default folder of `mnemon up`."""
 
-_COMMAND_ON_STACK = re.compile(r"\bmnemon (?:dead|erase|forget|provision|rebuild|reindex|tenant)\b")
+_COMMAND_ON_STACK = re.compile(r"\bmnemon (?:dead|erase|forget|provision|rebuild|reindex|status|tenant)\b")
 """Commands that next steps name, and that take the folder of a stack as `--data`."""
 
 _VARIABLES = {

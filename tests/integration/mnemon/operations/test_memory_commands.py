@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from mnemon.cli.app import app
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.data_folder import Endpoints
 from tests.support.stock_client import Stock, persisted
 
 Run = Callable[..., Awaitable[Result]]
@@ -65,6 +66,19 @@ async def test_request_without_an_answer_has_one_next_step(nats_url: str) -> Non
     assert ended.stderr == (
         "mnemon: unavailable: no process answers read; check with `mnemon status` that `retrieve` runs\n"
     )
+
+
+async def test_request_without_an_answer_names_the_folder_of_the_stack(nats_url: str, tmp_path: Path) -> None:
+    Endpoints(nats=nats_url, database="postgresql://postgres@127.0.0.1/mnemon").write(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note.md").write_text("a note")
+    for command in (["read"], ["document", "add", str(tmp_path / "notes")]):
+        arguments = [*command, "--tenant", "acme", "--user", "u1", "--data", str(tmp_path)]
+        ended = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+        assert ended.exit_code == 3
+        assert ended.stderr.splitlines()[0].endswith(
+            "check with `mnemon status` that `retrieve` runs. For this stack, add: --data " + str(tmp_path)
+        )
 
 
 async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: Stock) -> None:
