@@ -11,7 +11,13 @@ import typer
 from mnemon.cli.backup.options import show_positions
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.option_group import expand_options
-from mnemon.cli.options.target import DataOption, open_broker, open_connections, require_deployment
+from mnemon.cli.options.target import (
+    DataOption,
+    complete_command,
+    open_broker,
+    open_connections,
+    require_deployment,
+)
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
 from mnemon.display_text import format_count
@@ -306,10 +312,11 @@ async def abandon(
         f" {format_count(result.keys, 'copied API key')} revoked."
     )
     if result.has_copy and not result.is_revert:
+        command = complete_command(f"mnemon tenant move {tenant} --to URL|DIR", data)
         typer.echo(
-            "The other deployment keeps a copy from which nothing is derived. To continue with it: mnemon"
-            f" tenant move {tenant} --to URL|DIR. To erase a user of the copy, which rules out a later move"
-            f" to that deployment, run there: mnemon erase {tenant} USER"
+            "The other deployment keeps a copy from which nothing is derived. To continue with it:"
+            f" {command}. To erase a user of the copy, which rules out a later move to that deployment, run"
+            f" there: mnemon erase {tenant} USER"
         )
     return ExitCode.DONE
 
@@ -351,7 +358,7 @@ async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonO
             f"{tenant}: {residence.state}{confirmed}{abandoned}. The other deployment is {residence.peer}."
         )
         withheld = len(residence.withheld) if late else 0
-        command = f"mnemon tenant move {tenant} --to URL|DIR"
+        command = complete_command(f"mnemon tenant move {tenant} --to URL|DIR", data)
         if late > withheld:
             arrived = format_count(late - withheld, "event")
             typer.echo(f"{arrived} arrived here since the tenant left. To forward late events: {command}")

@@ -1,6 +1,7 @@
 """Residences of tenants: an unreadable one leaves the others, and the former one of its tenant."""
 
 import asyncio
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from mnemon.cli.app import app
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.data_folder import Endpoints
 from mnemon_infra.settings.bucket import put_entry
 from mnemon_infra.settings.residence import (
     Residence,
@@ -95,15 +97,18 @@ async def test_command_names_an_unreadable_residence_and_the_next_step(
 
 
 async def test_status_tells_withheld_removals_from_events_to_forward(
-    deployment: Deployment, connection: Client
+    deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
     await write_residence(connection, "acme", msgspec.structs.replace(MOVED, withheld=(3,)), 0)
-    environment = {"MNEMON_NATS_URL": str(deployment.nats_url)}
-    arguments = ["tenant", "status", "acme"]
-    withheld = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))
+    Endpoints(nats=str(deployment.nats_url), database="postgresql://127.0.0.1/mnemon").write(tmp_path)
+    arguments = ["tenant", "status", "acme", "--data", str(tmp_path)]
+    withheld = await asyncio.to_thread(CliRunner().invoke, app, arguments)
     assert withheld.exit_code == 1, repr(withheld.exception)
     assert "1 late removal was not forwarded, so that newer messages stay." in withheld.stdout
     assert "To forward late events" not in withheld.stdout
     await connection.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role":"user","content":"late"}')
-    late = await asyncio.to_thread(lambda: CliRunner().invoke(app, arguments, env=environment))
-    assert "1 event arrived here since the tenant left. To forward late events: mnemon tenant" in late.stdout
+    late = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    assert (
+        "1 event arrived here since the tenant left. To forward late events: mnemon tenant move acme --to"
+        f" URL|DIR --data {tmp_path}\n"
+    ) in late.stdout
