@@ -111,8 +111,9 @@ def _find_value_slot(facts: FactComparison) -> str | None:
 
 
 def _has_own_head(statement: ParsedFact) -> bool:
-    """Return whether the subject of a fact is neither the user nor the user together with another person."""
-    return any(t.is_head and t.kind is not TermKind.LIGHT and t.role != "with" for t in statement.terms)
+    """Return whether the subject of a fact is neither the user, also with another person, nor the age."""
+    heads = [t for t in statement.terms if t.is_head and t.kind is not TermKind.LIGHT and t.role != "with"]
+    return bool(heads) and not consists_of(heads, "age")
 
 
 def _find_word_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:

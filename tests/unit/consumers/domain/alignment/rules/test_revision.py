@@ -185,6 +185,8 @@ REVISED = (
     ("User's friend Anna lives in Rome", "User's friend Anna moved to Milan"),
     ("Хожу на теннис", "На прошлой неделе (2026-10-26/2026-11-01) бросил теннис"),
     ("Я работаю в Яндексе", "Я работаю в компании «Сбер»"),
+    ("I'm 30 years old", "My age is 31"),
+    ("User is 30 years old", "User's age is 31"),
     ("Работает в Яндексе в Самаре", "Работает в Сбере"),
     ("Работает в Яндексе", "Работает в Сбере, в Самаре"),
     ("User considers quitting Acme", "User has quit Acme"),
@@ -892,6 +894,7 @@ BESIDE = (
     ("I live in Leeds but I'm moving to York", "I'm moving to York next month"),
     ("I live in Leeds", "I miss living in York"),
     # An end that a person only thinks of, or that is still to come
+    ("I'm 30 years old", "My dog's age is 12"),
     ("User smokes", "User wants to quit smoking"),
     ("User works at Acme", "User considers quitting Acme"),
     ("User works at Acme", "User may quit his job at Acme"),
