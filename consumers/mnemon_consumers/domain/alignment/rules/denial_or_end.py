@@ -9,7 +9,7 @@ from mnemon_consumers.domain.alignment.comparison import (
     UNDECIDED_SHARE,
     FactComparison,
 )
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.decision import (
@@ -56,6 +56,8 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
     if _ends_only_part(facts):
         return decide_undecided(facts, "one of the facts is about a part of the topic of the other")
     left_new = _list_unmatched_of_end(facts)
+    if _ends_only_alcohol(facts, left_new):
+        return decide_undecided(facts, "the newer fact ends the drinking of alcohol alone")
     if verdict := _decide_state(facts, left_new):
         return verdict
     if _differs_besides_denial(facts, left_new):
@@ -305,6 +307,29 @@ def _ends_only_part(facts: FactComparison) -> bool:
     is_part = bool(pairs) and all(a.kind is TermKind.WORD and b.is_head and not a.is_head for a, b in pairs)
     is_noun_first = bool(left) and left[0] is facts.old.words[0] and bool(list_nouns(left[:1]))
     return is_noun_first and is_part and not facts.new.is_english
+
+
+def _ends_only_alcohol(facts: FactComparison, left_new: Sequence[Term]) -> bool:
+    """Return whether the newer fact says "quit drinking", and the older fact may not be about alcohol.
+
+    "Drinks" and «пьёт» mean alcohol if they have no object: "quit drinking" does not end "drinks coffee", nor
+    does «бросил пить» end «пьёт таблетки».
+    """
+    verbs = list_words("drinking_verbs")
+    pairs = [(a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not b.is_head]
+    is_bare = not left_new and not any(list_lookup_forms(b.text).isdisjoint(verbs) for _, b in pairs)
+    return (
+        bool(pairs)
+        and is_bare
+        and facts.new.denies_or_ends
+        and any(
+            term.kind in (TermKind.WORD, TermKind.NAME)
+            and not (term.role == "with" or is_listed(term, "units"))
+            and not (term.text.endswith("ly") or _is_adverb(term.text))
+            and term.sorts.isdisjoint(("alcohol+", "alcohol-"))
+            for term in facts.alignment.old
+        )
+    )
 
 
 def _is_departure(facts: FactComparison) -> bool:

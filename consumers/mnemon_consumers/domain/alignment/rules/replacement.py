@@ -180,7 +180,7 @@ def _has_changed_topic(facts: FactComparison) -> bool:
     if is_move and all(a.kind is TermKind.NAME for a, _ in topics):
         return False
     if facts.new.is_english:
-        return bool(topics)
+        return any(not is_listed(b, "changed") for _, b in topics)
     is_same = any(not is_listed(a, "changed") for a, _ in topics)
     return is_same and not facts.old.is_changed
 

@@ -116,6 +116,8 @@ def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:
     is_event = facts.new.is_past and not (facts.new.is_changed or facts.old.is_past or facts.old.is_planned)
     if is_event and facts.score >= _SAME_SHARE:
         return decide_undecided(facts, "only the newer fact is about the past")
+    if is_part and any(a.role == "from" and b.role != "from" for a, b in left.pairs):
+        return decide_undecided(facts, "the older fact leaves what the newer one names")
     is_long_or_short = _count_content_pairs(facts) >= 2 or len(left.old) <= 2
     if is_part and is_long_or_short and not _shares_only_part_of_phrase(facts):
         return decide_same(facts, "the older fact says the same, and more", is_covered=True)

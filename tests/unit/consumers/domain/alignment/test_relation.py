@@ -225,6 +225,12 @@ UPDATES = {
     "ru: полностью": ("Не ест мясо по средам", "Полностью отказался от мяса"),
     "ru: доза незнакомого": ("Принимает 5 мг мелатонина", "Принимает 3 мг мелатонина"),
     "ru: вместо программы": ("Работает в Photoshop", "Вместо Photoshop работает в Figma"),
+    "en: a drink of alcohol": ("Drinks wine", "Quit drinking"),
+    "en: drinking without an object": ("Drinks heavily on weekends", "Quit drinking"),
+    "ru: a drink of alcohol": ("Пьёт пиво", "Бросил пить"),
+    "ru: drinking with others": ("Пьёт с друзьями", "Бросил пить"),
+    "en: a home until now": ("I've lived in Leeds for ten years", "I moved to York"),
+    "en: a job until now": ("Has worked at IBM for ten years", "Started working at Datadog"),
 }
 
 SAME = {
@@ -445,6 +451,18 @@ KEPT = {
     "ru: с родителями": ("Брат ездит с родителями на дачу", "Брат съехал от родителей"),
     "ru: рабочий телефон": ("Номер рабочего телефона 3310", "Номер телефона теперь 7788"),
     "ru: пенсия другого": ("Тётя — водитель трамвая", "Дядя вышел на пенсию"),
+    "en: two diets that agree": ("Is on a gluten-free diet", "Is a vegetarian"),
+    "en: a diet with an adjective": ("Is on a gluten-free diet", "Is on a vegan diet"),
+    "en: coffee, alcohol": ("Drinks coffee in the morning", "Quit drinking"),
+    "ru: pills, alcohol": ("Пьёт таблетки от давления", "Бросил пить"),
+    "ru: tea, alcohol": ("Пьёт чай вечером", "Больше не пьёт"),
+    "ru: two drinks that are not drunk": ("Не пьёт кофе", "Бросил пить"),
+    "en: a sort of meat": ("Doesn't eat beef", "Eats meat again"),
+    "en: a former home": ("Lived in Madrid from 2012 to 2016", "Moved to England in 2016"),
+    "ru: a former home": ("Жил в Минске", "Переехал в Тулу"),
+    "en: a former employer": ("Worked at IBM", "Started working at Datadog"),
+    "ru: a former employer": ("Раньше работал в Сбере", "Устроился в Озон"),
+    "en: a childhood, a religion": ("Grew up in Cork", "Was raised Catholic"),
 }
 
 
@@ -501,6 +519,8 @@ SYMBOLS = {
 SHRUNK = {
     "en": ("Has visited 14 countries", "Has visited 11 countries"),
     "ru": ("Посетил 14 стран", "Посетил 11 стран"),
+    "en: the former tool": ("The team migrated from Jira to Linear", "The team uses Jira"),
+    "ru: the former tool": ("Команда перешла с Jira на YouTrack", "Команда использует Jira"),
 }
 
 PLANNED = {

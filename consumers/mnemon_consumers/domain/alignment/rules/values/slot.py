@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
@@ -45,11 +45,20 @@ def find_changed_slot(facts: FactComparison) -> str | None:
     Returns:
         None if no slot clearly has another value.
     """
-    if facts.old.is_planned:
+    if facts.old.is_planned or _tells_former_state(facts.old):
         return None
     if slot := _find_amount_slot(facts):
         return slot
     return _find_value_slot(facts) if _may_have_another_value(facts) else None
+
+
+def _tells_former_state(statement: ParsedFact) -> bool:
+    """Return whether a fact tells a former home, job or school: "lived in Madrid", not "has lived"."""
+    perfect = list_words("perfect_auxiliaries")
+    return any(
+        word in list_words("former_state_verbs") and before not in perfect
+        for before, word in pairwise(("", *statement.raw))
+    )
 
 
 def _find_amount_slot(facts: FactComparison) -> str | None:
@@ -97,7 +106,7 @@ def _find_value_slot(facts: FactComparison) -> str | None:
         return "age"
     if "marital" in slots and not _qualifies_noun(facts, "marital"):
         return "marital"
-    if "diet" in slots and are_slot_words([term for term in left.new if term.kind is TermKind.WORD], "diet"):
+    if "diet" in slots and _has_other_diet(facts):
         return "diet"
     if slot := _find_word_slot(facts, slots):
         return slot
@@ -113,7 +122,7 @@ def _find_value_slot(facts: FactComparison) -> str | None:
 def _has_own_head(statement: ParsedFact) -> bool:
     """Return whether the subject of a fact is neither the user, also with another person, nor the age."""
     heads = [t for t in statement.terms if t.is_head and t.kind is not TermKind.LIGHT and t.role != "with"]
-    return bool(heads) and not consists_of(heads, "age")
+    return bool(heads) and not are_slot_words(heads, "age")
 
 
 def _find_word_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:
@@ -146,6 +155,16 @@ def _find_name_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:
     if list_kinds(left.old) == list_kinds(left.new) == {TermKind.NAME}:
         return next((slot for slot in NAMED_SLOTS if slot in slots), None)
     return None
+
+
+def _has_other_diet(facts: FactComparison) -> bool:
+    """Return whether both facts name a diet such as "vegan"; a gluten-free diet may also be vegan."""
+    old, new = (
+        [term for term in side if term.kind is TermKind.WORD]
+        for side in (facts.alignment.old, facts.alignment.new)
+    )
+    is_named = any(are_slot_words((term,), "diet") and not is_listed(term, "attributes") for term in old)
+    return is_named and are_slot_words(new, "diet")
 
 
 def _qualifies_noun(facts: FactComparison, slot: str) -> bool:
