@@ -32,6 +32,11 @@ LONGEST: Final = 240
 _ENDING: Final = " .!…,;:–—-"
 _PRONOUN: Final = re.compile(r"(?:I|we)(?=[ '’])", re.IGNORECASE)
 
+_HOUR: Final = re.compile(
+    r"(?: (?:at|в|к) \d{1,2}(?:[:.]\d\d)?(?: ?[ap]m| утра| дня| вечера)?)?\s*", re.IGNORECASE
+)
+"""Hour that may follow a date: "on Friday at 10", or nothing."""
+
 
 class UserStatement(NamedTuple):
     """A statement of a person about themselves.
@@ -278,7 +283,7 @@ def _begins_a_clause(text: str, begin: int, named: list[DateSpan], language: Lan
     if other and is_about_other_person(text[begin:], other, language):
         return False
     return language.joint.search(before) is not None or any(
-        span.end == len(before.rstrip()) for span in named
+        span.end <= begin and _HOUR.fullmatch(before, span.end) for span in named
     )
 
 

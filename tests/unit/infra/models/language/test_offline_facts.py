@@ -417,6 +417,93 @@ async def test_bracket_that_smiles_ends_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "My rent is 1350 euros a month",
+        "We pay 300 euros a month for daycare",
+        "I now report to Raj",
+        "My new therapist is Joanna",
+        "Our landlord is called Mr Petrov",
+        "I use Arch on my laptop",
+        "I'm afraid of flying",
+        "We're expecting our second baby",
+        "I'm renting a studio near the station",
+        "I've been vegan since 2019",
+        "My grandma turned 90",
+        "Quit smoking in March",
+        "В марте бросил курить",
+        "За квартиру плачу 40 тысяч в месяц",
+        "Получаю около 90 тыс в месяц",
+        "У меня зарплата 120 тысяч",
+        "Мой начальник Руслан",
+        "Мою новую соседку зовут Рита",
+        "На ноуте у меня убунту",
+        "Пользуюсь линуксом на работе",
+        "Боюсь летать",
+        "Мы ждем второго ребёнка",
+        "Снимаю однушку в Мытищах",
+        "Пять лет как веган",
+        "Уже два года учу японский",
+        "Сыну Лёве 7 лет",
+        "Моей дочке Аде 4 года",
+        "Жена у меня из Бразилии",
+        "Брат у меня лётчик",
+        "У нашей кошки диабет",
+        "Машина у меня Тойота",
+        "Мой любимый фильм Сталкер",
+        "Не выношу фильмы ужасов",
+        "С сентября учусь на психолога",
+    ],
+)
+async def test_more_of_a_life_is_known(text: str) -> None:
+    assert await texts(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("On Friday at 10 I have an interview", "On Friday (2026-11-27) at 10 I have an interview"),
+        ("В пятницу в 10 у меня стоматолог", "В пятницу (2026-11-27) в 10 у меня стоматолог"),
+        ("I've got the dentist on Tuesday", "I've got the dentist on Tuesday (2026-11-24)"),
+    ],
+)
+async def test_date_and_hour_may_stand_before_a_statement(text: str, fact: str) -> None:
+    assert await texts(text) == [fact]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My boss is Crazy about golf",
+        "Овец продали в прошлом году, невыгодно",
+        "Он мастерскую открыл в августе",
+        "My rent is too high, draft a complaint",
+        "Suppose my rent is 2000",
+        "We make 3 requests a second",
+        "I use a for loop on my list",
+        "I'm afraid of breaking the build",
+        "I'm expecting a call back",
+        "Quit smoking tips",
+        "Quit drinking in one week",
+        "Допустим, я плачу 30 тысяч в месяц",
+        "Получаю 3 запроса в час",
+        "Мой начальник Опять требует отчёт",
+        "Мой любимый вопрос Почему",
+        "Пользуюсь этим на работе",
+        "Боюсь сломать сборку",
+        "Снимаю фильм про квартиру",
+        "Снимаем дом для съёмки на день",
+        "Мы ждём релиз",
+        "Бросил взгляд на экран",
+        "На прошлой неделе перестал работать интернет",
+        "Месяц назад перестала открываться почта",
+    ],
+)
+async def test_words_of_a_life_about_things_give_no_fact(text: str) -> None:
+    assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
     ("text", "fact"),
     [
         ("I signed up for the Bristol 10k in May", "I signed up for the Bristol 10k in May"),
