@@ -14,7 +14,7 @@ from mnemon_consumers.dedupe.classification import classify_proposal, find_named
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, find_thresholds
 from mnemon_consumers.dedupe.eviction import Eviction, choose_evictions, find_excess_facts
 from mnemon_consumers.dedupe.user_facts import KeptFact, UserFacts
-from mnemon_consumers.domain.alignment.relation import relate_facts
+from mnemon_consumers.domain.alignment.relation import find_event_year, relate_facts
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_expiry, compute_tier_expiry
 from mnemon_consumers.domain.policy.refusal import find_refusal
@@ -166,6 +166,9 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
         return "one answer of a model contains both facts"
     if lineage.unsupported:
         return "the sources lack a name, number or date of the proposal"
+    year = find_event_year(known.fact.text, proposal.event.text)
+    if year is not None and year < known.saved_at.year:
+        return "the newer fact tells an event of a year before the older fact was saved"
     return None
 
 

@@ -33,7 +33,7 @@ from mnemon_consumers.domain.alignment.rules.stage import find_next_stage, is_fo
 from mnemon_consumers.domain.alignment.rules.subject import find_other_subject
 from mnemon_consumers.domain.alignment.rules.values.swap import swaps_old_thing
 from mnemon_consumers.domain.alignment.rules.wording import decide_wording
-from mnemon_consumers.domain.alignment.term import Term, TermKind
+from mnemon_consumers.domain.alignment.term import Term, TermKind, is_year
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 
 
@@ -55,6 +55,23 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
         return verdict
     relation = FactRelation.UNDECIDED if is_replaced else verdict.relation
     return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
+
+
+def find_event_year(old: str, new: str) -> int | None:
+    """Return the year of the past event that the newer fact tells in place of words of the older fact.
+
+    A year after "last", as in "last year (2025)", belongs to the time at which the words were said.
+
+    Returns:
+        The last year that the newer fact names; None if it tells no past event, names no year, or says all
+        that the older fact says.
+    """
+    facts = compare_facts(old, new)
+    is_relative = any("dates last" in term.keys for term in facts.new.terms)
+    if is_relative or not (facts.new.is_past and facts.alignment.old):
+        return None
+    years = [int(term.text) for term in facts.new.terms if is_year(term) and term.text.isdecimal()]
+    return max(years, default=None)
 
 
 def _decide_relation(facts: FactComparison) -> RelationVerdict:

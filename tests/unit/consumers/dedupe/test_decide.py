@@ -331,6 +331,41 @@ def test_facts_of_one_answer_do_not_replace_each_other(old: str, new: str) -> No
     assert third.fact_id == first.fact_id
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Lives in Leeds", "Moved to Berlin in 2015"),
+        ("Works at Spotify", "Started working at IBM in 2009"),
+        ("Живёт в Казани", "В 2015 году переехал в Берлин"),
+        ("Работает в Озоне", "В 2009 году устроился в Сбер"),
+    ],
+)
+def test_event_of_a_past_year_does_not_replace_a_later_fact(old: str, new: str) -> None:
+    user = User()
+    first = saved(user.propose(old))
+    second = saved(user.propose(new))
+
+    assert second.decision is not None
+    assert second.decision.undecided == (first.fact_id,)
+    assert list(user.texts().values()) == [old, new]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Lives in Leeds", "Moved to Berlin in 2026"),
+        ("Lives in Leeds", "Moved to Berlin last year (2015)"),
+        ("Lives in Leeds", "Moved to Berlin yesterday (2015-03-02)"),
+        ("Lives in Leeds", "Has lived in York since 2019"),
+        ("Живёт в Казани", "В 2026 году переехал в Берлин"),
+    ],
+)
+def test_event_of_this_year_or_of_the_time_of_its_words_replaces_the_older_fact(old: str, new: str) -> None:
+    user = User()
+    saved(user.propose(old))
+    updated(user.propose(new))
+
+
 def test_undecided_facts_are_kept_and_named() -> None:
     user = User()
     first = saved(user.propose("Takes the 7:40 train"))
