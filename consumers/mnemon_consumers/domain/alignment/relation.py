@@ -66,7 +66,7 @@ def find_event_year(old: str, new: str) -> int | None:
         The last year that the newer fact names; None if it tells no past event, names no year, or says all
         that the older fact says.
     """
-    facts = compare_facts(old, new)
+    facts = build_comparison(old, new)
     is_relative = any("dates last" in term.keys for term in facts.new.terms)
     if is_relative or not (facts.new.is_past and facts.alignment.old):
         return None
