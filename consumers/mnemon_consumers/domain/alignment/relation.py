@@ -30,7 +30,7 @@ from mnemon_consumers.domain.alignment.rules.revision import (
     replaces_other_value,
 )
 from mnemon_consumers.domain.alignment.rules.stage import find_next_stage, is_for_someone, is_trip_over
-from mnemon_consumers.domain.alignment.rules.subject import find_other_subject
+from mnemon_consumers.domain.alignment.rules.subject import find_other_subject, may_be_about_others
 from mnemon_consumers.domain.alignment.rules.values.swap import swaps_old_thing
 from mnemon_consumers.domain.alignment.rules.wording import decide_wording
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_year
@@ -140,6 +140,8 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
         return "the newer fact says that something almost happened"
     if _is_only_one_about_planned_end(facts):
         return "only one of the facts is about an end that a person thinks of"
+    if may_be_about_others(facts):
+        return "one of the facts may be about another person"
     doubt = find_other_qualification(facts.alignment)
     if verdict.relation is FactRelation.SAME or verdict.is_open:
         doubt = doubt or find_other_symbol(facts.alignment)

@@ -70,6 +70,32 @@ def _has_other_names(facts: FactComparison) -> bool:
     )
 
 
+def may_be_about_others(facts: FactComparison) -> bool:
+    """Return whether one fact is in the first person, and the other about a pronoun such as "she".
+
+    For example, "She moved to York" may be about another person than "I live in Leeds".
+    """
+    both = facts.old, facts.new
+    return any(map(_is_in_first_person, both)) and any(map(_has_other_pronoun, both))
+
+
+def _is_in_first_person(statement: ParsedFact) -> bool:
+    subject = _find_subject_pronoun(statement)
+    return subject in list_words("own_pronouns") or (
+        not subject and any("1per" in list_grammemes(word) for word in statement.raw)
+    )
+
+
+def _has_other_pronoun(statement: ParsedFact) -> bool:
+    return _find_subject_pronoun(statement) in list_words("other_pronouns")
+
+
+def _find_subject_pronoun(statement: ParsedFact) -> str:
+    """Return the first pronoun that may be a subject, without a verb as in "she's"; empty without one."""
+    words = (word.partition("'")[0] for word in statement.raw)
+    return next((word for word in words if word in list_words("subjects")), "")
+
+
 def is_about_namesake(facts: FactComparison) -> bool:
     """Return whether other words for people stand beside a name of both facts: "aunt Ann", "my boss Ann".
 

@@ -908,6 +908,13 @@ BESIDE = (
     ("Пользователь курит", "Пользователь бросит курить"),
     ("Пользователь работает в Яндексе", "Пользователь боится, что его уволят из Яндекса"),
     ("Теперь я веган", "Думаю перестать быть веганом"),
+    # A pronoun that may stand for another person
+    ("I live in Leeds", "Yesterday she moved to York"),
+    ("I work at Acme", "He's working at Globex now"),
+    ("I like tea", "She likes tea"),
+    ("She lives in Leeds", "I moved to York"),
+    ("Живу в Казани", "Она переехала в Самару"),
+    ("Я люблю чай", "Он любит чай"),
     # Another person of the same first name
     ("User's friend Anna lives in Rome", "User's aunt Anna lives in Milan"),
     ("User's friend Anna lives in Rome", "User's boss Anna lives in Milan"),
