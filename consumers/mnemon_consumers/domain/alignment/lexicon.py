@@ -132,7 +132,7 @@ class Lexicon:
         return [*longest, *find_word_entries(words[0])]
 
     def find_number(self, word: frozenset[str]) -> float | None:
-        """Return the number that a word means, given its forms; None if it is not a number."""
+        """Return the number that a word means, given its lookup forms; None if it is not a number."""
         if self.numbers.keys().isdisjoint(word):
             return None
         return next(self.numbers[form] for form in word if form in self.numbers)
@@ -172,7 +172,7 @@ def _load_entries() -> Lexicon:
             known = loaded.word_lists.get(name, frozenset())
             loaded.word_lists[name] = known.union(fold_characters(words).split())
         for word, number in document["numbers"].items():
-            loaded.numbers |= dict.fromkeys(list_forms(fold_characters(word)), float(number))
+            loaded.numbers |= dict.fromkeys(_list_number_forms(fold_characters(word)), float(number))
     return loaded
 
 
@@ -261,10 +261,19 @@ def _build_entry(words: str, table: str, concept: str) -> Entry:
     parts = fold_characters(words).casefold().replace("_", " ").split()
     exact_tables = _EXACT_IN_RUSSIAN if is_cyrillic(words) else EXACT
     if table in exact_tables and len(parts) == 1:
-        found = list_lemmas(parts[0])
-        words_as_they_are = {parts[0]} if parts[0] in found else found
-        return Entry((frozenset(map(build_exact_form, words_as_they_are)),), table, concept)
+        return Entry((_list_exact_forms(parts[0]),), table, concept)
     return Entry(tuple(map(_select_phrase_forms, parts)), table, concept)
+
+
+def _list_exact_forms(word: str) -> frozenset[str]:
+    """Return the forms by which only the dictionary forms of a word are matched."""
+    found = list_lemmas(word)
+    return frozenset(map(build_exact_form, {word} if word in found else found))
+
+
+def _list_number_forms(word: str) -> frozenset[str]:
+    """Return the forms by which the word of a number is matched; «стоит» has the stem of «сто»."""
+    return _list_exact_forms(word) if is_cyrillic(word) else list_forms(word)
 
 
 def _select_phrase_forms(word: str) -> frozenset[str]:

@@ -130,7 +130,7 @@ def list_number_keys(word: str) -> tuple[str, ...] | None:
     """Return the keys of a number in digits or words, or of the parts of a date; None for any other word."""
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
-        number = load_lexicon().find_number(_list_token_forms(word)[0])
+        number = load_lexicon().find_number(list_lookup_forms(word))
         return None if number is None else (f"{number:g}",)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
         year, month, day = (int(part) for part in word.split("-"))

@@ -225,7 +225,7 @@ def parse_words(text: str) -> ContentWords:
         ):
             continue
         people |= persons
-        number = load_lexicon().find_number(_list_base_forms(word))
+        number = load_lexicon().find_number(list_lookup_forms(_BASES.get(word, word)))
         keys = frozenset(persons) or (
             _list_base_forms(word) if number is None else frozenset((f"{number:g}",))
         )
