@@ -54,8 +54,12 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _reports_change(facts: FactComparison) -> bool:
-    """Return whether a Russian fact reports a change, which explains a contrary word."""
-    return facts.new.is_changed and not (facts.old.is_changed or facts.new.is_english)
+    """Return whether the newer fact reports a change, which explains a contrary word.
+
+    An English fact does so only by a verb such as "prefers": "now prefers light mode".
+    """
+    is_told = not facts.new.is_english or facts.new.has_word_of("preference_verbs")
+    return facts.new.is_changed and not facts.old.is_changed and is_told
 
 
 def _has_swapped_roles(facts: FactComparison) -> bool:

@@ -231,6 +231,8 @@ UPDATES = {
     "ru: drinking with others": ("Пьёт с друзьями", "Бросил пить"),
     "en: a home until now": ("I've lived in Leeds for ten years", "I moved to York"),
     "en: a job until now": ("Has worked at IBM for ten years", "Started working at Datadog"),
+    "en: a contrary preference": ("Prefers dark mode", "Now prefers light mode"),
+    "ru: a contrary preference": ("Предпочитает тёмную тему", "Теперь предпочитает светлую тему"),
 }
 
 SAME = {
