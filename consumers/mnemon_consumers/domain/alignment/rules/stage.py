@@ -1,7 +1,7 @@
 """Stages and plans: whether the newer fact reaches the next stage, or carries out a plan."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
 from mnemon_consumers.domain.alignment.term import Term, TermKind, has_exact_term, is_listed
 
@@ -95,4 +95,8 @@ def is_carried_out(facts: FactComparison) -> bool:
     """Return whether the newer fact completes a plan, or a stage such as waiting, of the older fact."""
     is_before = any(pole.endswith("+") for term in facts.alignment.old for pole in term.stages)
     is_open = facts.old.is_planned or (is_before and facts.new.is_past)
+    if any(
+        not list_lookup_forms(term.text).isdisjoint(list_words("stay_verbs")) for term in facts.alignment.old
+    ):
+        return False  # a visit is no stay
     return is_open and not facts.new.is_planned and not facts.new.is_negated

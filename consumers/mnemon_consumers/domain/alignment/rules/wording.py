@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.clauses import has_unmatched_clause
 from mnemon_consumers.domain.alignment.rules.decision import (
     choose_doubtful_relation,
@@ -94,6 +94,8 @@ def _decide_heads(facts: FactComparison) -> RelationVerdict | None:
 
 def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
     """Decide if the newer fact says all of the older fact, or a part of its comparison; None otherwise."""
+    if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and _shares_only_word_in_other_role(facts):
+        return decide_undecided(facts, "the only common word has another role or meaning in each fact")
     is_whole = facts.share_old >= SUBSET_SHARE and not _shares_only_part_of_phrase(facts)
     if is_whole and (
         _count_content_pairs(facts) >= 2 or len(facts.alignment.new) <= 2 or _is_continued(facts)
@@ -126,11 +128,13 @@ def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:
 
 def _decide_common_words(facts: FactComparison) -> RelationVerdict:
     """Decide by the share of words that have a counterpart."""
-    pairs, says_same = _count_content_pairs(facts), facts.says_same_of_subject()
+    pairs, says_same, left = _count_content_pairs(facts), facts.says_same_of_subject(), facts.alignment
     evidence = f"{facts.score:.0%} of the words have a counterpart"
     if facts.score >= _SAME_SHARE and pairs >= 2 and says_same:
         if facts.new.is_planned and has_unmatched_clause(facts):
             return decide_undecided(facts, "the newer fact plans a part of what the older one says")
+        if all(any(map(_is_addition, side)) for side in (left.old, left.new)):
+            return decide_undecided(facts, "each fact says with or without what, and the other does not")
         if _differs_in_clause(facts):
             return decide_undecided(facts, "two clauses begin with the same word and differ after it")
         return decide_same(facts, evidence)
@@ -149,8 +153,39 @@ def _shares_only_part_of_phrase(facts: FactComparison) -> bool:
     """Return whether the only common word qualifies another in one of the facts: "piano", "piano lessons"."""
     left = facts.alignment
     return _count_content_pairs(facts) == 1 and (
-        is_part_of_phrase(facts.new, left.new) or is_part_of_phrase(facts.old, left.old)
+        is_part_of_phrase(facts.new, left.new)
+        or is_part_of_phrase(facts.old, left.old)
+        or any(_is_complement(b, left.new) for _, b in left.pairs)
+        or any(_is_complement(a, left.old) for a, _ in left.pairs)
     )
+
+
+def _is_complement(term: Term, left: Sequence[Term]) -> bool:
+    """Return whether a Russian noun in the genitive follows a noun of `left`: «курсы бухгалтеров»."""
+    is_after_noun = any(
+        other.place + 1 == term.place and "NOUN" in list_grammemes(other.text) for other in left
+    )
+    return is_after_noun and {"NOUN", "gent"} <= list_grammemes(term.text)
+
+
+def _shares_only_word_in_other_role(facts: FactComparison) -> bool:
+    """Return whether the only common word is a name in two roles, or two words of which one is denied.
+
+    For example, "Alex is vegetarian" and "Use they/them for Alex" have a name in two roles, and "Saves for a
+    tablet" and "Don't use tables" have two words of one root.
+    """
+    pairs = [(a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT]
+    if len(pairs) != 1 or facts.score >= SUBSET_SHARE or is_carried_out(facts):
+        return False
+    ((a, b),) = pairs
+    is_in_other_role = (a.role, a.is_head) != (b.role, b.is_head) and b.role != "from"
+    is_denied_in_one = ("not" in facts.old.tokens) != ("not" in facts.new.tokens)
+    return (a.kind is TermKind.NAME and is_in_other_role) or (a.keys.isdisjoint(b.keys) and is_denied_in_one)
+
+
+def _is_addition(term: Term) -> bool:
+    """Return whether a term says with or without what: "with milk", «без сахара»."""
+    return term.role in ("with", "without") or term.text.split()[0] in ("без", "without")
 
 
 def _have_one_form(a: Term, b: Term) -> bool:

@@ -233,6 +233,7 @@ UPDATES = {
     "en: a job until now": ("Has worked at IBM for ten years", "Started working at Datadog"),
     "en: a contrary preference": ("Prefers dark mode", "Now prefers light mode"),
     "ru: a contrary preference": ("Предпочитает тёмную тему", "Теперь предпочитает светлую тему"),
+    "en: a planned visit": ("Plans to visit Japan", "Has been to Japan"),
 }
 
 SAME = {
@@ -465,6 +466,10 @@ KEPT = {
     "en: a former employer": ("Worked at IBM", "Started working at Datadog"),
     "ru: a former employer": ("Раньше работал в Сбере", "Устроился в Озон"),
     "en: a childhood, a religion": ("Grew up in Cork", "Was raised Catholic"),
+    "en: a name in two roles": ("Alex is vegetarian", "Please use they/them for Alex"),
+    "en: two words of one root": ("I'm saving for a Wacom tablet", "Please don't use tables"),
+    "ru: with and without": ("Пьёт чай с молоком", "Чай пьёт без сахара"),
+    "ru: a course for a profession": ("Раньше была бухгалтером", "Прошла курсы бухгалтеров"),
 }
 
 
@@ -523,6 +528,8 @@ SHRUNK = {
     "ru": ("Посетил 14 стран", "Посетил 11 стран"),
     "en: the former tool": ("The team migrated from Jira to Linear", "The team uses Jira"),
     "ru: the former tool": ("Команда перешла с Jira на YouTrack", "Команда использует Jira"),
+    "en: a wish to stay, a visit": ("I want to live in Japan for a year", "I've been to Japan"),
+    "ru: a wish to stay, a visit": ("Хочу пожить год в Японии", "Была в Японии"),
 }
 
 PLANNED = {
