@@ -1130,7 +1130,7 @@ async def test_move_that_was_killed_is_abandoned_by_command(
         out.seek(0)
         said = out.read().decode()
     assert "The move of acme is abandoned: the tenant stays where it is." in said
-    assert "mnemon erase acme USER --data DIR" in said
+    assert "run there: mnemon erase acme USER\n" in said
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         assert await (await start_command(pair, "abandon", out, errors, "--json")).wait() == 0
         out.seek(0)
