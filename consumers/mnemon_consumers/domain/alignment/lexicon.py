@@ -207,6 +207,11 @@ def is_in_table(word: str, table: str) -> bool:
     return any(entry.table == table for entry in find_word_entries(list_lookup_forms(word)))
 
 
+def is_date_or_unit(word: str) -> bool:
+    """Return whether a lower-case word alone is an entry of the table `dates` or `units`, such as "week"."""
+    return is_in_table(word, "dates") or is_in_table(word, "units")
+
+
 def names_people(word: str) -> bool:
     """Return whether a lower-case word stands for people by their relation to another person: "sister"."""
     return not list_lookup_forms(word).isdisjoint(_load_people())

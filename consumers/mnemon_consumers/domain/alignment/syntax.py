@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words, load_lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_date_or_unit, is_in_table, list_words, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
     is_nominative,
@@ -220,8 +220,7 @@ def _find_complement_end(words: Sequence[str], at: int) -> int:
 
 def _is_complement(word: str, *, is_linked: bool) -> bool:
     tags = list_grammemes(word)
-    is_measured = is_in_table(word, "units") or is_in_table(word, "dates")
-    return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_measured
+    return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_date_or_unit(word)
 
 
 def _has_subject(words: Sequence[str]) -> bool:

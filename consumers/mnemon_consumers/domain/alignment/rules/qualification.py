@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
+from mnemon_consumers.domain.alignment.lexicon import is_date_or_unit, list_words
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_symbol, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
@@ -191,9 +191,13 @@ def says_almost(statement: ParsedFact) -> bool:
 
 
 def _is_amount_word(word: str) -> bool:
-    is_measure = is_in_table(word, "units") or is_in_table(word, "dates")
     is_number = list_number_keys(word) is not None
-    return is_number or is_measure or word in list_words("quantifiers") or word in list_words("always")
+    return (
+        is_number
+        or is_date_or_unit(word)
+        or word in list_words("quantifiers")
+        or word in list_words("always")
+    )
 
 
 def _is_hypothetical(statement: ParsedFact) -> bool:

@@ -1,7 +1,7 @@
 """Residence: whether the newer fact is about a home, and for good."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
+from mnemon_consumers.domain.alignment.lexicon import is_date_or_unit, list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.term import Term, TermKind
 
@@ -26,7 +26,7 @@ def keeps_home(facts: FactComparison) -> bool:
             at
             for at, word in enumerate(raw)
             if word in list_words("home_prepositions")
-            and not (is_cyrillic(word) and any(map(_is_time, following[at])))
+            and not (is_cyrillic(word) and any(map(is_date_or_unit, following[at])))
         ),
         len(raw),
     )
@@ -61,11 +61,6 @@ def is_town(term: Term) -> bool:
     return "Geox" in list_grammemes(term.text)
 
 
-def _is_time(word: str) -> bool:
-    """Return whether a word names a date or a unit such as "week"."""
-    return is_in_table(word, "units") or is_in_table(word, "dates")
-
-
 def _is_duration(word: str) -> bool:
     """Return whether a word may tell for how long; «на прошлой неделе» tells when, in the prepositional."""
-    return _is_time(word) and list_grammemes(word).isdisjoint(("loct", "datv"))
+    return is_date_or_unit(word) and list_grammemes(word).isdisjoint(("loct", "datv"))
