@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.search import candidates
-from mnemon_consumers.retrieve.search.query import embedding
+from mnemon_consumers.retrieve.search.query import query_embedder
 from mnemon_consumers.retrieve.search.scopes import facts
 from mnemon_consumers.retrieve.verbs import context
 from mnemon_consumers.retrieve.verbs.facts import fact_verbs, save
@@ -38,7 +38,7 @@ AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
 REQUEST_WAITS = (
     (engine, "ANSWER_WAIT"),
     (query_batcher, "ANSWER_WAIT"),
-    (embedding, "EMBEDDING_WAIT"),
+    (query_embedder, "EMBEDDING_WAIT"),
     (candidates, "VECTORS_WAIT"),
     (facts, "LINKS_WAIT"),
     (context, "SEARCH_TIMEOUT"),

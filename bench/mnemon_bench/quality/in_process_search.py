@@ -25,9 +25,9 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
     list_best_messages,
     score_messages,
 )
-from mnemon_consumers.retrieve.search.query.embedding import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.query.follow_up import mix_vectors
 from mnemon_consumers.retrieve.search.query.intent import QueryIntent
+from mnemon_consumers.retrieve.search.query.query_embedder import EMBEDDED_ANTECEDENTS
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.groups import Retrieval

@@ -16,6 +16,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 )
 from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
+from mnemon_consumers.domain.alignment.rules.paraphrase import decide_paraphrase
 from mnemon_consumers.domain.alignment.rules.qualification import (
     find_other_qualification,
     find_other_symbol,
@@ -32,7 +33,6 @@ from mnemon_consumers.domain.alignment.rules.revision import (
 from mnemon_consumers.domain.alignment.rules.stage import find_next_stage, is_for_someone, is_trip_over
 from mnemon_consumers.domain.alignment.rules.subject import find_other_subject, may_be_about_others
 from mnemon_consumers.domain.alignment.rules.values.swap import swaps_old_thing
-from mnemon_consumers.domain.alignment.rules.wording import decide_wording
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_year
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 
@@ -108,7 +108,7 @@ def _decide_relation(facts: FactComparison) -> RelationVerdict:
         or decide_feeling(facts)
         or decide_denial_or_end(facts)
         or decide_replacement(facts)
-        or decide_wording(facts)
+        or decide_paraphrase(facts)
     )
 
 

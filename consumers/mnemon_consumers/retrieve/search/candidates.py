@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery
 from mnemon_infra.models.embedding import Dense, Sparse, Thresholds
 from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore, VectorsUnavailable
 

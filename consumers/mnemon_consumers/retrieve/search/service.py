@@ -14,7 +14,7 @@ from mnemon_consumers.retrieve.search.duplicates import describe_source, list_di
 from mnemon_consumers.retrieve.search.hit_reranker import HitReranker
 from mnemon_consumers.retrieve.search.hits import RankedHit, SearchResult, limit_scopes
 from mnemon_consumers.retrieve.search.levels import NO_WINDOW, RecentWindow, resolve_parts
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery, QueryEmbedder
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery, QueryEmbedder
 from mnemon_consumers.retrieve.search.scopes.documents import DocumentSearch
 from mnemon_consumers.retrieve.search.scopes.facts import FactSearch
 from mnemon_consumers.retrieve.search.scopes.inputs import ScopeAnswer, ScopeInputs

@@ -13,7 +13,7 @@ from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED
 from mnemon_consumers.retrieve.context.query import build_query
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.search.hits import SearchResult
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshots.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.turn import (

@@ -11,7 +11,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_consumers.retrieve.search.query import embedding
+from mnemon_consumers.retrieve.search.query import query_embedder
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
@@ -107,7 +107,7 @@ async def test_search_without_embedding_uses_words(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(embedding, "EMBEDDING_PAUSE", 600.0)
+    monkeypatch.setattr(query_embedder, "EMBEDDING_PAUSE", 600.0)
     await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = embedding_endpoint.deployment
     deployed = locate_vectors(deployment, tmp_path / "vectors").model_copy(
@@ -122,7 +122,7 @@ async def test_search_without_embedding_uses_words(
         await indexed(stock, seq)
         await stock.ask("context", conversation="new")
 
-        monkeypatch.setattr(embedding, "EMBEDDING_WAIT", 0.5)
+        monkeypatch.setattr(query_embedder, "EMBEDDING_WAIT", 0.5)
         embedding_endpoint.released.clear()
         context = await stock.ask("context", conversation="new", query="violin")
         asked = len(embedding_endpoint.requests)

@@ -22,7 +22,7 @@ from mnemon_consumers.retrieve.search.facts.ranking import merge_rankings, rank_
 from mnemon_consumers.retrieve.search.fusion import QueryWords
 from mnemon_consumers.retrieve.search.hits import RankedHit, mark_doubtful
 from mnemon_consumers.retrieve.search.levels import WHOLE, ScopeParts
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery
 from mnemon_consumers.retrieve.search.scopes.inputs import ScopeAnswer, ScopeInputs
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_contracts.identity import derive_point_id

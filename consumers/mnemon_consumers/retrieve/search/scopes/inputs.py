@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from mnemon_consumers.retrieve.search.candidates import Breadth
 from mnemon_consumers.retrieve.search.hits import RankedHit
 from mnemon_consumers.retrieve.search.levels import RecentWindow, ScopeParts
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_contracts.verbs.tools import FoundScope
 

@@ -19,7 +19,7 @@ from mnemon_consumers.retrieve.search.messages.rerank import (
     list_best_messages,
     score_messages,
 )
-from mnemon_consumers.retrieve.search.query.embedding import EmbeddedQuery
+from mnemon_consumers.retrieve.search.query.query_embedder import EmbeddedQuery
 from mnemon_consumers.retrieve.search.scopes.inputs import ScopeAnswer, ScopeInputs
 from mnemon_contracts.identity import derive_point_id
 from mnemon_infra.database.messages.lookup import MessageLookup, PeriodLookup, VisibleMessage

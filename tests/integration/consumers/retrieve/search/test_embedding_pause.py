@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mnemon_consumers.retrieve.memory.memory import Memory
-from mnemon_consumers.retrieve.search.query import embedding
-from mnemon_consumers.retrieve.search.query.embedding import EMBEDDING_PAUSE
+from mnemon_consumers.retrieve.search.query import query_embedder
+from mnemon_consumers.retrieve.search.query.query_embedder import EMBEDDING_PAUSE
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.config import Deployment
@@ -59,7 +59,7 @@ async def test_failed_embedding_model_is_paused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(embedding, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(query_embedder, "time", SimpleNamespace(monotonic=lambda: clock.now))
     embedder = _FailingEmbedder()
     located = deployment.model_copy(update={"vectors_folder": tmp_path_factory.mktemp("pause")})
     async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:
@@ -106,7 +106,7 @@ async def test_an_embedding_model_is_not_paused_while_it_loads(
     async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:
         search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
         with monkeypatch.context() as impatient:
-            impatient.setattr(embedding, "EMBEDDING_WAIT", 0.05)
+            impatient.setattr(query_embedder, "EMBEDDING_WAIT", 0.05)
             query = await search.embed_query(("acme", "u1"), "чай", NOW)
         assert (query.meaning, query.degraded) == (None, ("embedding",))
 

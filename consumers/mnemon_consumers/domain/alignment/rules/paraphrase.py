@@ -1,4 +1,4 @@
-"""Wording: whether facts with matching words say the same, more or less."""
+"""Paraphrase: whether facts with matching words say the same, more or less."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,7 +25,7 @@ _SAME_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for differently worded facts to be the same."""
 
 
-def decide_wording(facts: FactComparison) -> RelationVerdict:
+def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
     """Decide the relation of facts that differ in their wording only, as far as the other rules can tell."""
     return (
         _decide_circumstances(facts)
