@@ -321,12 +321,13 @@ async def _follow_swaps(
 
 
 async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
-    """Index the log again from its start if a collection is empty although rows need points in it.
+    """Fill lost collections of vectors again.
 
-    The folder of the vectors may have been deleted, or a former version did not have the collection. While
-    `persist` is behind `index`, rows may be missing, so the log is indexed again also if all collections are
-    empty. If another collection has points, and rows suffice to fill the empty collections, publish a trigger
-    for each user with such rows instead, and do not read the log again.
+    A collection is lost if it is empty although rows need points in it: the folder of the vectors was
+    deleted, or a former version did not have the collection. If another collection has points, and rows
+    suffice to fill the lost collections, a trigger is published for each user with such rows. Otherwise
+    `index` reads the log again from its start. It also does so if all collections are empty while `persist`
+    is behind `index`, because rows may be missing then.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection

@@ -28,7 +28,7 @@ START_TIMEOUT = 60.0
 """Maximum time, in seconds, for the consumers to become ready."""
 
 END_TIMEOUT = GRACEFUL_TIMEOUT + 5
-"""Maximum time, in seconds, for the consumers to finish their current batches at the end."""
+"""Maximum time, in seconds, for the consumers to finish their current batches when the process ends."""
 
 _READY = b"ready"
 _PORT_TAKEN = b"port taken: "
@@ -128,7 +128,7 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
 
 
 def _write_to_parent(line: bytes) -> None:
-    """Write a line to the parent process: the consumers are ready, or their port is taken."""
+    """Write a line to standard output, where the parent process reads whether the consumers are ready."""
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 

@@ -69,8 +69,8 @@ TURN_SECONDS: Final = 10.0
 conversations have their turn."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Maximum wait for the projections, in seconds. If they are behind then, the trigger is redelivered with the
-same delay."""
+"""Maximum wait for the projections, in seconds. If they are still behind, the trigger is redelivered
+after as many seconds."""
 
 ANSWER_WAIT: Final = 30.0
 """Maximum wait for the projections, in seconds, after a model has answered. The wait is long, because the
@@ -90,11 +90,11 @@ MOST_REQUESTS: Final = 2
 writes the summary by rules."""
 
 MOST_ATTEMPTS: Final = 3
-"""Number of refusals of a step by a provider, in one process, that make a dead letter of its trigger."""
+"""Number of refusals of a step by providers, in one process, that make a dead letter of its trigger."""
 
 GIVE_UP_SECONDS: Final = 3600.0
-"""Seconds during which the same process does not try a step again that became a dead letter, unless the
-settings change. Without this pause, each new message would lead to another paid attempt."""
+"""Seconds during which a process does not repeat a step that became a dead letter there, unless the settings
+change. Without this pause, each new message would lead to another paid attempt."""
 
 APPEND_PAUSE: Final = 1.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
@@ -309,7 +309,7 @@ class Compactor:
         return await self._database.run_query(find_step)
 
     async def _load_messages(self, place: ConversationKey, step: SummaryStep) -> list[SpokenRow]:
-        """Return the messages of a step that are visible, with no more content than a request uses."""
+        """Return the visible messages of a step, each shortened to the content that a request shows."""
 
         async def load_contents(connection: Connection) -> list[SpokenRow]:
             pages = stream_messages(connection, [MessageRange(*place, *step.covers)])

@@ -28,7 +28,7 @@ ConversationKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class SummaryStep:
-    """Step that writes a summary of the messages at these log positions."""
+    """Step that writes a summary of the messages at the log positions `messages`."""
 
     messages: Sequence[int]
 

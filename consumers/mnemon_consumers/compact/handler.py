@@ -43,7 +43,7 @@ USERS_AT_ONCE: Final = 250
 
 
 class CompactConsumer:
-    """Compacts conversations.
+    """Consumer that compacts conversations.
 
     The consumer has its own database connections, and holds up to half of them while models answer.
     """

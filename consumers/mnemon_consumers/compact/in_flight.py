@@ -29,7 +29,7 @@ class InFlightWork:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept work until the block ends; then refuse new work, and cancel work that takes too long."""
+        """Accept work until the block ends; then refuse new work, and cancel work after `ending_seconds`."""
         try:
             yield
         finally:
@@ -55,7 +55,7 @@ class InFlightWork:
 
 
 class FairShare:
-    """Gives one user at most half of the capacity, and at least one conversation.
+    """Limit of one user's compactions in progress: half of the capacity, and at least one conversation.
 
     `capacity` is the maximum number of conversations that the process compacts at the same time.
     """

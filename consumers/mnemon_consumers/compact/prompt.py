@@ -1,4 +1,4 @@
-"""Builds the prompt for a summary of a conversation. No I/O, no clock.
+"""Prompt for a summary of a conversation. No I/O, no clock.
 
 The instructions come first and are the same for messages and for summaries, so that providers with a prefix
 cache find them cached.

@@ -71,7 +71,8 @@ _PERSON: Final = _compile_words(
 )
 _END: Final = r"""(?!\w)(?= ?(?:$|[^\w\s'’]|
 (?:because|due|since|and|or|at all|из-за|потому|так как|и|или|совсем|вообще)(?!\w)))"""
-"""End of what a person cannot eat. "Can't drink coffee after noon" tells a habit, and no diet."""
+"""Pattern of the place after a food: the end of the text, a mark, or a word such as "because". A text such as
+"can't drink coffee after noon", which tells a habit, does not match."""
 
 _FOOD: Final = r"""(?:any |raw |cow['’]?s )?(?:
 gluten|lactose|dairy|milk|cheese|butter|cream|wheat|rye|barley|corn|oats|bread|nuts?|peanuts?|almonds?|
@@ -170,11 +171,11 @@ _NOW: Final = _compile_words(
     сейчас|теперь|в данный момент|в настоящее время"""
 )
 _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _INTOLERANCE, _HEALTH)
-"""Words that "now" does not make temporary: a user who now lives in Kazan lives there for good."""
+"""Words of facts that "now" does not make temporary: a user who now lives in Kazan lives there for good."""
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _INTOLERANCE, _HEALTH)
-"""Words of lasting facts. In a text with one of them, no words name an end: "allergic to nuts, away until
+"""Words of lasting facts. In a text with one of them, an end does not count: "allergic to nuts, away until
 Friday"."""
 
 _WEIGHTY: Final = (*_LASTING, _IMPORTANT)
@@ -183,8 +184,8 @@ _WEIGHTY: Final = (*_LASTING, _IMPORTANT)
 def classify_proposal(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact that a proposal would become.
 
-    An attribute that the proposal lacks comes from its words, else from the default. A missing tier also
-    depends on the expiry and the kind. Names come only from the proposal.
+    An attribute that the proposal lacks comes from the words of its text, else from the default. A missing
+    tier also depends on the expiry and the kind. Names come only from the proposal.
 
     Args:
         proposed: the proposal.

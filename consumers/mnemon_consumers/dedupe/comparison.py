@@ -130,10 +130,11 @@ def _select_candidates(
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
 ) -> list[KeptFact]:
-    """Select facts to align: facts with the most terms in common, the nearest fact, and all similar facts.
+    """Select the known facts to align with a new fact.
 
-    If the new fact reports a change, a thing of the same kind counts as a common term: "Switched to tea" is
-    aligned with "Drinks coffee".
+    Selected are up to `CANDIDATES` facts with the most terms in common, the nearest fact, and all facts whose
+    similarity is above the lower threshold. If the new fact reports a change, a thing of the same kind counts
+    as a common term: "Switched to tea" is aligned with "Drinks coffee".
     """
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)

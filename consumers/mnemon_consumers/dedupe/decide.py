@@ -77,9 +77,10 @@ def examine_proposal(
 ) -> CandidateFact | list[DecisionEvent]:
     """Decide a proposal without comparing meanings, or return it as a candidate.
 
-    A proposal is rejected if the policy forbids it or its date has passed. A proposal with the words of a
-    live fact updates or confirms that fact, or is rejected because of a limit; letter case and punctuation do
-    not count. A proposal that names a live fact to replace is either rejected or becomes a candidate.
+    A proposal is rejected if the policy forbids it or its `expires_at` has passed. A proposal with the words
+    of a live fact updates or confirms that fact, or is rejected because of a limit; letter case and
+    punctuation do not count. A proposal that names a live fact to replace is either rejected or becomes a
+    candidate.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.
@@ -98,7 +99,11 @@ def examine_proposal(
 
 
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text to compare with other facts; None if the policy or a fact with equal words decides."""
+    """Return the text of a proposal that must be compared with the facts.
+
+    Returns:
+        None if the policy rejects the proposal, or the proposal repeats a fact (`_find_repeated_fact`).
+    """
     event = proposal.event
     if find_refusal(event.text, settings.policy) or _find_repeated_fact(proposal, known):
         return None
@@ -158,9 +163,7 @@ def settle_candidate(
 
 
 def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
-    """Return the reason why a proposal must not replace a fact that its words update; None without a
-    reason.
-    """
+    """Return the reason why a proposal must not replace a fact that its words update, or None."""
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
         return "one answer of a model contains both facts"
@@ -180,8 +183,10 @@ def reject_undecidable_proposal(proposal: Proposal, error: str) -> DecisionEvent
 
 
 def _find_repeated_fact(proposal: Proposal, known: UserFacts) -> KeptFact | None:
-    """Return the fact whose words a proposal repeats; None without one, or if the proposal names a live fact
-    to replace.
+    """Return the live fact whose words a proposal repeats.
+
+    Returns:
+        None if there is no such fact, or if the proposal names a live fact to replace.
     """
     event, at = proposal.event, proposal.at
     if event.supersedes and known.find_live(event.supersedes, at):
@@ -258,8 +263,8 @@ def save_candidate(
 ) -> list[DecisionEvent]:
     """Return the events that save a candidate as a separate fact, with the evictions that make room.
 
-    If a fact of high importance would have to be evicted for a fact of lower than high importance, the event
-    rejects the proposal instead.
+    If a fact of high importance would have to be evicted for a fact of lower than high importance, the only
+    event rejects the proposal.
     """
     proposal, fact = candidate.proposal, candidate.fact
     evicted = choose_evictions(fact, known.list_live(proposal.at), settings.limits, joins=True)
@@ -287,7 +292,7 @@ def _write_fact(
     """Return the events that give `other` the content of `fact`, or confirm `other` if it has this content.
 
     A change of the tier may evict facts. If a fact of high importance would have to be evicted for a fact of
-    lower than high importance, the event rejects the proposal instead.
+    lower than high importance, the only event rejects the proposal.
     """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
@@ -370,8 +375,8 @@ def rewrite_fact(
 ) -> Fact:
     """Return the fact `former` with the words and names of `fact`, the fact that `proposed` would become.
 
-    The larger importance counts. Kind and tier change only if the proposal names them. The end is that of
-    the proposal; without one in the proposal, `compute_rewritten_expiry` gives the end.
+    The larger importance counts. Kind and tier change only if the proposal names them. `expires_at` is
+    that of the proposal; if the proposal has none, `compute_rewritten_expiry` computes it.
     """
     tier = proposed.tier or former.tier
     end = find_named_end(proposed, at, settings)

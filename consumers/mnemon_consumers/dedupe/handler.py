@@ -32,7 +32,7 @@ TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.
 
 
 class DedupeConsumer:
-    """Decides on proposals and comparisons, keeps the limits of facts, and forgets discarded facts."""
+    """Consumer that decides on proposals and comparisons, and ends excess and discarded facts."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._settings = LiveSettings()

@@ -25,7 +25,7 @@ NEAREST: Final = 10
 
 
 class Neighbours:
-    """Finds the nearest facts, and writes the points of the facts that a turn decided.
+    """Neighbours of the proposals of one turn, with the points of the facts that the turn wrote.
 
     Its coroutines may raise `EmbeddingUnavailable` and `VectorsUnavailable`.
     """
@@ -55,7 +55,7 @@ class Neighbours:
         await self._search_texts(self._known.meanings)
 
     async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
-        """Return the facts near a text in meaning that are live at a time; empty without an embedder.
+        """Return the facts near a text in meaning that are live at the time `at`; none without an embedder.
 
         The facts are those of the vector store's `NEAREST` hits that the turn has not changed, and those that
         the turn wrote with a text whose vector is known.
@@ -121,8 +121,9 @@ class Neighbours:
             ]
 
     async def _write_missing_points(self) -> None:
-        """Write missing and outdated points of facts: the worker that decided a fact may have been killed
-        before the write.
+        """Write missing and outdated points of facts.
+
+        The worker that decided a fact may have been killed before it wrote the point.
         """
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}

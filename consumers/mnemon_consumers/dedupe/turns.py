@@ -38,7 +38,7 @@ decided."""
 
 
 class Turns:
-    """Schedules and runs the turns of users. Turns of one user run one after the other.
+    """Scheduled and running turns of users. Turns of one user run one after the other.
 
     Args:
         turn: function that runs one turn, and limits the number of turns that run at the same time.

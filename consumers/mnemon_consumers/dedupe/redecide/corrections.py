@@ -34,7 +34,7 @@ class Correction(NamedTuple):
 
     Attributes:
         kind: `merged`: the fact becomes part of another fact; `apart`: the fact becomes a separate fact;
-            `rewritten`: the fact gets other content, such as another text, tier or date; `evicted`: the
+            `rewritten`: the fact gets other content, such as another text, tier or expiry; `evicted`: the
             limits leave no room for the fact.
         text: the text of the fact before the correction; for `apart`, the text that it will have.
         other: the id of the other fact, of which this fact becomes a part, or was a part.

@@ -169,7 +169,7 @@ class _DecisionReplay:
             self._record_decision(proposal, self._redecide_proposal(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event with its content: a merge, or an event whose proposal is gone or does not exist."""
+        """Apply an event unchanged: a merge, or an event whose proposal is gone or does not exist."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
@@ -192,7 +192,7 @@ class _DecisionReplay:
         if not isinstance(decision, AcceptedEvent):
             raise ValueError(
                 f"the rules of this version would reject the accepted proposal {proposal.id}, so the user's "
-                "facts stay unchanged; report this as an error of mnemon"
+                "facts stay unchanged; report this as a bug"
             )
         for _, other in before:
             if isinstance(other, FactForgottenV1):
