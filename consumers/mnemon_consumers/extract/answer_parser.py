@@ -96,7 +96,10 @@ def _keep_texts(value: object) -> tuple[str, ...]:
 
 
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
-    """Return a schema stricter than the parser, in keywords that every provider's strict mode supports."""
+    """Return an annotation with a schema that is stricter than the parser.
+
+    The schema has only keywords that every provider's strict mode supports.
+    """
     schema = {"type": kind, **more}
     return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if or_null else schema)
 

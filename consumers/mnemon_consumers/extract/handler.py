@@ -39,7 +39,7 @@ SOON = Retry(1)
 
 
 class ExtractConsumer:
-    """Reads conversations for facts, in batches or with online requests.
+    """Consumer that reads conversations for facts, in batches or with online requests.
 
     The consumer has its own database connections, because it holds them while it waits for models.
     """

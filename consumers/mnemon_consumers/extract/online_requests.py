@@ -248,7 +248,7 @@ class OnlineRequester:
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         answering_model: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
-        """Publish the answers, with some retries if the log does not answer, because they are paid for."""
+        """Publish answers, which are paid for; retry several times if the log does not answer."""
         return await retry_store(
             partial(self._publisher.publish_answers, connection, answers, answering_model), APPEND_PAUSE
         )

@@ -24,7 +24,7 @@ continues from it."""
 
 
 class PeriodicScan:
-    """Cuts the new messages of each tenant's users into windows every `extraction.interval_hours`.
+    """Scan that cuts the new messages of each tenant's users into windows every `extraction.interval_hours`.
 
     The conversations of the users need not rest.
     """

@@ -87,7 +87,7 @@ class ExtractionPipeline:
             await reopen_windows(held, given_up, datetime.now(UTC))
 
     async def run_tick(self, connection: Client) -> None:
-        """Act on a periodic trigger: continue scan and batches, and trigger users with due windows.
+        """Act on a periodic trigger: continue the scan and the batches, and trigger users with due windows.
 
         The call does nothing while the projections lack events of earlier processes.
         """

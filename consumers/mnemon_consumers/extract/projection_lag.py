@@ -26,7 +26,7 @@ MOST_WAITS: Final = 6
 
 
 class ProjectionLag:
-    """Compares the log with the applied position of `persist`.
+    """Lag of the projections behind the log, by the applied position of `persist`.
 
     All methods may raise `nats.errors.Error`, and `is_ready` also `DatabaseUnavailable`.
     """

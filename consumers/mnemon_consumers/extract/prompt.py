@@ -1,4 +1,4 @@
-"""Builds the prompt that asks a model for facts. No I/O, no clock.
+"""Prompt that asks a model for facts. No I/O, no clock.
 
 The instructions come first and are the same for all requests of a tenant, so that providers cache them; the
 minimum for a cache is about a thousand tokens. The parts that differ between requests follow.

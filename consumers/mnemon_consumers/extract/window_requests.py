@@ -1,4 +1,4 @@
-"""Builds requests about windows, with undecided pairs of facts."""
+"""Requests about windows, with undecided pairs of facts."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,8 @@ class WindowRequest:
     """Request about a window, with the window's current content.
 
     Attributes:
-        messages: its messages that are worth reading and still visible, oldest first, as a model is shown
-            them; empty after a clear.
+        messages: the messages of the window that are worth reading and still visible, oldest first, as a
+            model is shown them; empty after a clear.
         known: the user's facts that have not expired, most important first.
         pairs: undecided pairs that the request also asks about; `known` has the texts of their facts.
     """

@@ -149,7 +149,7 @@ class WindowCutter:
             owners: the users.
             up_to: log position of the last message to cut.
             rested: whether all messages are due.
-            check_at: gets, for each user without further pages, the time of the next check.
+            check_at: receives, for each user without further pages, the time of the next check.
         """
         now = datetime.now(UTC)
         wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]

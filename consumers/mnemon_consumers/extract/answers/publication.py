@@ -49,8 +49,8 @@ class AnswerPublisher:
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in the order of the windows; return each window's outcome.
 
-        Answers that are given up become dead letters. After an error the call can be repeated: an event that
-        the log has already is not appended again.
+        A window that is given up becomes a dead letter. After an error the call can be repeated: an event
+        that the log has already is not appended again.
 
         Raises:
             nats.errors.Error: NATS does not answer. The log may lack some of the events.

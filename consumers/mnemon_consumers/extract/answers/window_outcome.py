@@ -36,7 +36,7 @@ default importance."""
 
 
 MOST_REFUSALS: Final = 1
-"""Number of earlier failures of a window from which on a refusal by the model ends the attempts."""
+"""Number of earlier failed attempts at a window after which a refusal by the model ends the attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class AnsweringModel:
 
     @property
     def name(self) -> str:
-        """Provider and model, such as `openai/gpt-5-mini`."""
+        """Return the provider and the model, such as `openai/gpt-5-mini`."""
         return f"{self.provider}/{self.model}"
 
 

@@ -66,7 +66,8 @@ class BatchAssembler:
     async def claim_batches(self) -> None:
         """Claim a batch from each pool that is full, or of which a window has waited `pool_seconds`.
 
-        A pool has the due windows of all tenants that use the same model and the same instructions.
+        A pool has the due windows of all tenants that use batches of the same model and the same
+        instructions.
 
         Only one process claims at a time; in other processes the call returns at once.
 

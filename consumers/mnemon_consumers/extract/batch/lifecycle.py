@@ -63,9 +63,9 @@ After the last attempt, the batch is completed without the results that were not
 """
 
 MOST_CHECKS_OF_UNKNOWN_BATCH: Final = 60
-"""Maximum number of checks in a row, a minute apart, that find no batch with this id at the provider.
+"""Maximum number of checks in a row, a minute apart, that do not find a batch at its provider.
 
-At the last one, the batch fails.
+After the last one, the batch fails.
 """
 
 GRACE: Final = timedelta(hours=1)
@@ -211,16 +211,18 @@ class BatchLifecycle:
         checks = self._checks_of_unknown[batch.batch_id] = self._checks_of_unknown.get(batch.batch_id, 0) + 1
         if checks < MOST_CHECKS_OF_UNKNOWN_BATCH:
             self._postpone_check(batch.batch_id, LONGEST_PAUSE)
-            log.warning("batch unknown to the provider, retrying", batch=batch.batch_id, error=error)
+            log.warning(
+                "batch not found at provider, checking again later", batch=batch.batch_id, error=error
+            )
         else:
             await self._fail_batch(connection, batch, error, is_online=True)
 
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
-        """Give up a batch whose results are no longer awaited; return whether it is given up.
+        """Give up a batch that is overdue, or that its provider has not taken; return whether it is given up.
 
-        That is a batch whose age is twice its time to the deadline, unless this process found it only lately
-        (`GRACE`). It is also a batch that no provider has taken, after the deadline or when the settings no
-        longer select it.
+        An overdue batch is older than twice the time from its creation to its deadline; a process that has
+        just found it checks it for up to `GRACE` first. A batch that its provider has not taken is given up
+        after its deadline, or if the settings no longer select it.
         """
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at
@@ -248,7 +250,7 @@ class BatchLifecycle:
         blame: bool = False,
         is_online: bool = False,
     ) -> None:
-        """Release the windows of a failed batch, so that other requests read them.
+        """Record that a batch failed, and release its windows, so that other requests read them.
 
         With `blame`, the content of a window may be the cause, so each window counts a failure. With
         `is_online`, each window gets an online request.

@@ -48,7 +48,7 @@ Outcomes = Mapping[int, ModelAnswer | LineFailed]
 
 
 class BatchResults:
-    """Reads the results of batches, publishes the answers, and completes the batches.
+    """Results of batches: reads them, publishes the answers, and completes the batches.
 
     All methods may raise `DatabaseUnavailable` and `nats.errors.Error`, and `read_results` may raise
     `ModelUnavailable`. After an error, repeat the call; it skips stored results.

@@ -262,13 +262,13 @@ class BatchSubmitter:
 
 
 def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
-    """Return whether settings still select batches and the provider and model of this batch."""
+    """Return whether settings still select the mode `batch`, and the provider and model of a batch."""
     is_same_model = extraction.provider == batch.provider and extraction.model in (None, batch.model)
     return extraction.enabled and extraction.mode == "batch" and is_same_model
 
 
 def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
-    """Return the same event for each user of a batch."""
+    """Return one event with the same name and body for each of the users `owners` of a batch."""
     return [
         LogEvent(build_memory_subject(*owner, name), body, derive_id(*owner, name, batch.batch_id))
         for owner in sorted(owners)
@@ -312,7 +312,7 @@ def _build_request(question: WindowRequest) -> ModelRequest | None:
 
 
 def _estimate_size(request: ModelRequest) -> int:
-    """Return an upper bound for the bytes of a line, for any encoding of its JSON."""
+    """Return an upper bound of the size of a line in bytes, for any encoding of its JSON."""
     return len(json.dumps([request.instructions, request.text, request.schema])) + LINE_OVERHEAD
 
 

@@ -225,7 +225,7 @@ async def test_windows_of_batch_unknown_to_the_provider_are_requested_online(
             await batch_extraction.has(3, "batch.failed")
         answers = await batch_extraction.has(3, "window.answered")
     assert {(each["outcome"], "batch_id" in each) for each in answers} == {("proposed", False)}
-    warnings = [each for each in logs if each["event"] == "batch unknown to the provider, retrying"]
+    warnings = [each for each in logs if each["event"] == "batch not found at provider, checking again later"]
     assert len(warnings) == 2
 
 
