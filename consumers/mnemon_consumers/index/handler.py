@@ -27,7 +27,7 @@ log = structlog.get_logger("index")
 
 
 class IndexConsumer:
-    """Indexes the log for search, and sweeps points."""
+    """Consumer that indexes the log for search, and sweeps points."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._database = database

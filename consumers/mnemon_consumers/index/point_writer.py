@@ -38,7 +38,7 @@ async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
 async def build_document_items(indexed: IndexedDocument) -> list[SearchableItem]:
     """Return the searchable items of a document's chunks.
 
-    After every `CHUNKS` chunks, requests that wait run first.
+    After every `CHUNKS` chunks, the function lets waiting requests run first.
     """
     whole = indexed.document
     found: list[SearchableItem] = []

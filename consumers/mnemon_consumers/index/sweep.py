@@ -81,8 +81,8 @@ async def sweep_points(
 def _list_removal_filters(owner: Owner) -> Iterator[str]:
     """Yield filters for the events that write or end facts, clear messages, or erase a user's content.
 
-    The trigger of this sweep may be older than the last of these events, because the server keeps only the
-    trigger that was published last.
+    The position in the sweep's trigger may be lower than that of the last such event: batches handled at the
+    same time publish triggers in any order, and the server keeps only the last one published for each user.
     """
     yield from (build_thing_filter(*owner, "fact"), build_thing_filter(*owner, "user"))
     yield from (build_chat_filter(*owner, "cleared"), build_chat_filter(*owner, "started"))

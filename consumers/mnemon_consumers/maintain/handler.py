@@ -43,7 +43,7 @@ RETENTION_SECONDS = 3600.0
 
 
 class MaintainConsumer:
-    """Expires facts, checks the limits of facts, and removes finished work."""
+    """Consumer that expires facts, checks the limits of facts, and removes finished work."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
@@ -95,9 +95,10 @@ class MaintainConsumer:
         return [ACK] * len(deliveries)
 
     async def _expire_facts(self, now: datetime) -> None:
-        """Expire the facts whose date has passed at `now`, a time of the log.
+        """Expire the facts whose `expires_at` has passed at `now`, a time of the log.
 
-        An expired fact does not come back, so no fact is expired while the clocks disagree.
+        An expired fact does not come back, so no fact is expired while the clocks of broker, database and
+        this process differ.
         """
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("expiry skipped, clocks differ", problem=problem)
@@ -121,7 +122,8 @@ class MaintainConsumer:
     async def _remove_finished_work(self, now: datetime) -> None:
         """Remove finished work; trigger another round if one kind of work reaches its limit.
 
-        `now` is a time of the log. Nothing is removed while the clocks disagree.
+        `now` is a time of the log. Nothing is removed while the clocks of broker, database and this process
+        differ.
         """
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("retention skipped, clocks differ", problem=problem)

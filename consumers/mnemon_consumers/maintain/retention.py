@@ -34,7 +34,7 @@ MOST_MESSAGES: Final = 100
 in 5 to 20 ms."""
 
 BATCH_AGE: Final = timedelta(minutes=10)
-"""Time for which a finished batch stays although its windows and its events are gone."""
+"""Minimum time for which a batch stays after its end, even if its windows and events are gone."""
 
 SettingName = Literal["window_days", "model_call_days", "dead_letter_days"]
 

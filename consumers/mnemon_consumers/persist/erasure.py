@@ -36,7 +36,8 @@ from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
 from mnemon_infra.storage.object_store import StoreUnavailable
 
 REGISTER_TIMEOUT: Final = 10.0
-"""Maximum seconds for the erasure register to take the entries of a user, less than a delivery may take."""
+"""Maximum time, in seconds, to write a user's entries to the erasure register; less than a delivery may
+take."""
 
 
 async def settle_erasures(
@@ -143,7 +144,7 @@ async def register_erasures(connection: Client, register: ErasureRegister, owner
 
 
 def _build_register_entry(owner: Owner, delivery: Delivery) -> RegisterEntry | None:
-    """Return the entry of an erasure; None for any other event, or an event that persist rejects."""
+    """Return the entry of an erasure; None for any other event, or one that becomes a dead letter."""
     try:
         _, event, event_id = decode_event(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):

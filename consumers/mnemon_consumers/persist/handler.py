@@ -42,7 +42,7 @@ TRIGGERED: Final = "compact", "extract"
 
 
 class PersistConsumer:
-    """Projects the log into PostgreSQL, sweeps cleared content, and finishes erasures."""
+    """Consumer that projects the log into PostgreSQL, sweeps cleared content, and finishes erasures."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
