@@ -61,11 +61,11 @@ class ContextSources:
 
 
 def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
-    """Return the newest messages, and after each that used tools an entry that names them: `limit` at most.
+    """Return the newest messages, each followed by an entry that names its tools if it used any.
 
-    The first entry is a message, so that a request for the messages before it misses none. If the limit has
-    room for an entry with tools but not for its message, both are left out. With a limit of 1, the newest
-    message is returned without its tools.
+    At most `limit` entries are returned. The first entry is a message, so that a request for the messages
+    before it misses none. If the limit has room for an entry with tools but not for its message, both are
+    left out. With a limit of 1, the newest message is returned without its tools.
     """
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
@@ -150,7 +150,7 @@ def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _select_best(items: Iterable[ContextItem], shown_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items, until `limit` of them have other ids than `shown_ids`."""
+    """Return the first items, up to `limit` of them besides the items whose ids are in `shown_ids`."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in shown_ids:

@@ -1,6 +1,6 @@
-"""Reply to `history`, the largest of all replies, written without validation.
+"""Reply to `history`, the largest of all replies, encoded without validation.
 
-`HistoryReplyV1` can parse the reply, and writes the same bytes in ten times the time. A property test
+`HistoryReplyV1` can parse the reply, and encodes the same bytes in ten times the time. A property test
 compares the bytes.
 """
 
@@ -12,7 +12,7 @@ from mnemon_contracts.events.chat import Role
 
 
 class HistoryMessage(msgspec.Struct, omit_defaults=True):
-    """A message as `mnemon_contracts.verbs.ask.StoredMessage` writes it, without validation."""
+    """A message with the fields of `mnemon_contracts.verbs.ask.StoredMessage`, encoded without validation."""
 
     role: Role
     content: str
@@ -32,7 +32,10 @@ class MessageTooLong(Exception):
 
 
 class FastHistory(msgspec.Struct, omit_defaults=True):
-    """A reply without an error, as `mnemon_contracts.verbs.ask.HistoryReplyV1` writes it, not validated."""
+    """A reply with the fields of `mnemon_contracts.verbs.ask.HistoryReplyV1`, without an error.
+
+    It is encoded without validation.
+    """
 
     seen_seq: int
     conversation: str

@@ -107,7 +107,7 @@ class ContextParts(NamedTuple):
 
 
 def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
-    """Read all parts from the cache, without a query; return None if a part is missing."""
+    """Read all parts from the cache, without a query to the database; return None if a part is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.find_cached_messages(*turn.messages)
     profile = memory.find_cached_profile(owner, request.min_seq)
@@ -189,7 +189,7 @@ async def _count_unread(
 async def await_read(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
-    """Wait for a read until a time of the event loop.
+    """Wait for a read, until the time `until` of the event loop.
 
     On failure, add `sections` to `missing` and return None.
     """

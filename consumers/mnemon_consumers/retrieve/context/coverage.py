@@ -24,7 +24,7 @@ class SummaryRange(Protocol):
 
 
 class AccountedMessages(NamedTuple):
-    """Numbers of messages. Each message of the conversation is counted in exactly one number.
+    """Counts of a conversation's messages by how a context shows them. Each message is in exactly one count.
 
     Attributes:
         shown: messages that are shown, whole or cut, or that have nothing to show. A message with words does
@@ -80,7 +80,10 @@ class CountedMessages(NamedTuple):
     counts: Sequence[MessageCount] = ()
 
     def is_usable(self, view: ConversationView, edges: Iterable[int]) -> bool:
-        """Return whether the view has all messages from `below` on, and no summary covers part of a count."""
+        """Return whether the view has all messages from `below` on, and no summary covers part of a count.
+
+        `edges` are the positions at which the summaries begin and end, see `find_count_edges`.
+        """
         return bool(view.messages) and (
             view.messages[0].seq <= self.below
             and all(edge in self.edges for edge in edges if edge < self.below)

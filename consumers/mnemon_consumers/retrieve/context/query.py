@@ -15,8 +15,8 @@ def build_query(query: str | None, last_user_message: str | None, task_results: 
     """Return the query, or else the user's last message, followed by the newest results of the current task.
 
     The newest result comes first; `task_results` has the oldest first. Results take at most half of the
-    maximum length, plus the room that the user's words leave in the other half. Return None if there is no
-    text.
+    maximum length, plus the room that the query or the last message leaves in the other half. Return None if
+    there is no text.
     """
     asked = join_lines(query or "") or join_lines(last_user_message or "")
     results: list[str] = []

@@ -104,7 +104,7 @@ class ItemChooser:
         return choice
 
     def extend_section(self, section: SectionKind, choice: SectionSelection, room: int) -> SectionSelection:
-        """Return the choice with more items of a section, as far as all sections together have `room` tokens.
+        """Return the choice with more items of a section; all sections together take at most `room` tokens.
 
         Items that the section shows now are dropped from sections that must not repeat them, which leaves
         more tokens for the section.

@@ -71,7 +71,7 @@ class _UserEntries(LRUCache[Owner, UserEntry]):
 
 
 class _MeasuredEntries(LRUCache[Owner, Entry]):
-    """LRU cache of users' entries within a number of bytes."""
+    """LRU cache of users' entries, limited by their total number of bytes."""
 
     def weigh(self, owner: Owner, entry: Entry) -> None:
         """Measure an entry that has grown, and evict other users' entries until it fits.
@@ -85,7 +85,7 @@ class _MeasuredEntries(LRUCache[Owner, Entry]):
 
 
 class UserCache:
-    """Caches parts of the memory of the most recently requested users, in one entry per user.
+    """Cache of parts of the memory of the most recently requested users, with one entry per user.
 
     A read first takes the user's entry, and later puts the result into that entry. If the user's memory
     changes meanwhile, the cache drops the entry, so a result that may be old goes to an entry that is no
@@ -172,7 +172,7 @@ class UserCache:
 
 
 class CountCache:
-    """Caches counts of messages in recently requested conversations. New messages do not drop the counts.
+    """Cache of message counts of recently requested conversations. New messages do not drop the counts.
 
     Projected messages stay the same until they are cleared or erased together with all messages before them.
     Counts are not used if the view of the conversation lacks messages after the counted ones.

@@ -66,7 +66,7 @@ class WordingFeatures(NamedTuple):
         foreign_words: the words in lower case with letters that English and Russian lack: stemming or folding
             would make "schön" the same as "schon".
         verb_forms: the terms of verbs with their tense, and for Russian verbs person and number; stemming
-            gives "loved" the term of "love", and "учит" the term of "учу".
+            gives "loved" the term of "love", and "учит" (teaches) the term of "учу" (I teach).
         numbers: the numbers, sorted.
         symbols: characters that are neither letters, digits, spaces nor punctuation.
         name_words: words of names within sentences: "Anna loves Boris" differs from "Boris loves Anna".
@@ -123,7 +123,10 @@ def list_distinct_items(
 
 
 def describe_source(message: VisibleMessage) -> Hashable:
-    """Return the speaker, and the day if the text names a time: "yesterday" means another date each day."""
+    """Return the speaker of a message, and its day if the text names a time.
+
+    "Yesterday" means another date each day.
+    """
     day = message.sent_at.date() if describe_text(message.content).tells_time else None
     return message.name or message.role, day
 
@@ -248,7 +251,7 @@ def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
 
 
 def _separate_particles(qualifiers: list[str]) -> tuple[list[str], list[str]]:
-    """Return the other qualifiers, and the `_PARTICLES` among them."""
+    """Return the qualifiers that are not in `_PARTICLES`, then those that are."""
     particles = [each for each in qualifiers if each in _PARTICLES]
     return [each for each in qualifiers if each not in _PARTICLES], particles
 

@@ -16,8 +16,8 @@ LEAST_SPREAD = 0.2
 """Minimum range of cosines: smaller differences are mostly noise and are not scaled up to the full range."""
 
 LEAST_SHARE = 0.5
-"""Minimum range of term weights, as a share of the best weight. It applies if the list has every item with a
-word of the query, because such a list may have only two items."""
+"""Minimum range of term weights, as a share of the best weight. It applies if the ranking by words has every
+item with a word of the query, because such a ranking may have only two items."""
 
 CONCEPT_SHARE = 0.5
 """Share of a word of the query that a text has if it has only a concept of the word."""

@@ -16,8 +16,8 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 DOUBTFUL_SHARE: Final = 0.25
 """Share of the best score below which a fact, a summary or a chunk of a document is doubtful.
 
-Among the first ten hits of questions with one topic, hits below this share have none of the answers, and are
-one of seven of the other hits; of questions with two topics, they have 3 % of the answers. A link gives a
+Among the first ten hits of questions with one topic, none of the answers is below this share, but one seventh
+of the other hits is. Of questions with two topics, 3 % of the answers are below it. A link gives a
 fact 0.3 of the relevance of another fact, which is more than this share.
 """
 
@@ -28,8 +28,8 @@ class RankedHit(NamedTuple):
     Attributes:
         parts: components of the score; None unless the search explains its scores.
         source: the whole item that was found.
-        is_doubtful: whether the memory probably does not answer the query; a search without a threshold
-            leaves such hits out. False for a hit that a reranker has scored.
+        is_doubtful: whether the hit probably does not answer the query; a search without a threshold leaves
+            such hits out. False for a hit that a reranker has scored.
         start: position in a document of the first character of `text`.
     """
 
@@ -44,7 +44,7 @@ class RankedHit(NamedTuple):
     is_doubtful: bool = False
 
     def add_part(self, name: str, value: float) -> "RankedHit":
-        """Return the hit with another component of its score, if it has components."""
+        """Return the hit with one more component of its score in `parts`; unchanged if `parts` is None."""
         return self if self.parts is None else self._replace(parts={**self.parts, name: value})
 
 

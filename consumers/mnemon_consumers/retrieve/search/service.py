@@ -34,7 +34,7 @@ log = structlog.get_logger("search")
 
 
 class Search:
-    """Finds facts, messages, documents and summaries of a user, by words and by meaning."""
+    """Search of a user's facts, messages, documents and summaries, by words and by meaning."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Search:
         }
 
     def expire_caches(self) -> None:
-        """Drop the cached frequent names and expire all word counts. Call this after a swap."""
+        """Drop the cached frequent names, and make the word statistics due. Call this after a swap."""
         self._facts.expire_caches()
         self._statistics.expire_counts()
 

@@ -39,7 +39,7 @@ NOT_COUNTED: Final = WordStatistics(None, NO_STATISTICS)
 
 
 class StatisticsCache:
-    """Counts words in the texts of tenants, and caches the statistics.
+    """Cache of the word statistics of tenants, counted in samples of their texts.
 
     Queries do not wait for a count: a query before the first count uses no statistics.
     """
@@ -47,10 +47,10 @@ class StatisticsCache:
     def __init__(
         self, database: Database, embedder: Embedder | None, revision_of: Callable[[str], object]
     ) -> None:
-        """Create the statistics.
+        """Create an empty cache.
 
-        `revision_of` returns an object for a tenant, which is replaced whenever the memory of one of the
-        tenant's users may have changed.
+        `revision_of` returns an object that stands for the revision of a tenant's memory; another object
+        means that the memory of one of the tenant's users may have changed.
         """
         self._database = database
         self._embedder = embedder
@@ -97,7 +97,9 @@ class StatisticsCache:
             self._known[tenant] = WordStatistics(tokens, terms)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
-            log.warning("word count failed, statistics not updated", tenant=tenant, error=str(error))
+            log.warning(
+                "term statistics update failed, former statistics kept", tenant=tenant, error=str(error)
+            )
 
 
 def build_sampled_texts(sampled: SampledText) -> Texts:

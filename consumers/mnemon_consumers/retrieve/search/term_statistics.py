@@ -23,7 +23,7 @@ number of texts.
 
 
 class TermStatistics(NamedTuple):
-    """Numbers of texts that have a term, in a sample of texts.
+    """Number of texts with each term, in a sample of texts.
 
     Attributes:
         texts: number of texts.

@@ -56,7 +56,11 @@ class _OpenSnapshot:
 
 
 class SnapshotPool:
-    """Opens snapshots on request; closes them after some minutes without requests, or for newer ones."""
+    """The open snapshots of a `retrieve` process, opened on request.
+
+    A check every `UNUSED_SECONDS` closes those without a request since the last check. Above `MOST_OPEN`, the
+    least recently requested snapshot is closed.
+    """
 
     def __init__(
         self,

@@ -151,7 +151,11 @@ class ContextVerb:
 
 
 async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
-    """Embed the query while the database reads; return None if the query depends on what is read."""
+    """Embed the query of the request while the database reads.
+
+    Returns:
+        None if nothing is searched, or if the query depends on the parts that are being read.
+    """
     if turn.request.task_id is not None or turn.search is None or not turn.scopes:
         return None
     query = build_query(turn.request.query, None, ())

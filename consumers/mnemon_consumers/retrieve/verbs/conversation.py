@@ -64,8 +64,8 @@ class ConversationVerbs:
         except MessageTooLong as error:
             problem = (
                 f"the message at log position {error.seq} is longer than a reply may be, "
-                f"{self._log.reply_limit:,} bytes; raise `max_payload` of the NATS server, or, to read the "
-                f"messages before it, give `before` {error.seq} and `conversation` {seen.value.conversation}"
+                f"{self._log.reply_limit:,} bytes by `max_payload` of the NATS server; to read the messages "
+                f"before it, give `before` {error.seq} and `conversation` {seen.value.conversation}"
             )
             raise Refusal("refused", problem) from error
 
@@ -84,7 +84,7 @@ class ConversationVerbs:
                 raise InvalidBody(
                     "event_seq",
                     f"the event at position {request.event_seq} is not of this user: its subject names"
-                    " another user, or spells the id in another way. Check the subject and the event id of"
+                    " another user, or spells the user in another way. Check the subject and the event id of"
                     " the publish",
                 )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None

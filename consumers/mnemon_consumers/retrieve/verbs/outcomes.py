@@ -15,7 +15,7 @@ _BEFORE_THE_EVENT: Final = 3
 
 
 def list_rejected_events(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
-    """Return the `MOST_REJECTED` newest rejected events, newest first, of dead letters in log order."""
+    """Return the events of the `MOST_REJECTED` newest letters, newest first; `letters` are in log order."""
     return tuple(_build_rejected_event(letter) for letter in reversed(letters[-MOST_REJECTED:]))
 
 

@@ -78,7 +78,9 @@ def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
 def report_unconfirmed_addition(
     kind: str, given: str | None, identifier: str
 ) -> AbstractContextManager[None]:
-    """Return `report_unconfirmed_change` for an item, such as a `task`, if its id is new with each request.
+    """Return `report_unconfirmed_change` for an added item, such as a `task`.
+
+    If a repeated request would give the item the same id, the context manager does nothing.
 
     Args:
         kind: kind of the item, as in the names of verb and field.

@@ -31,7 +31,7 @@ _CONTRACTS = {contract.latest: contract for contract in EVENTS.values()}
 
 
 class UserLog:
-    """Appends the events of requests to the log, and reads rejected events.
+    """Events of users in the log: appends those of requests, and reads those that `persist` rejected.
 
     The methods that ask the server may raise `nats.errors.Error`.
     """
@@ -58,7 +58,7 @@ class UserLog:
         measure: Callable[[Listing], int],
         measure_changed: Callable[[Listing], int],
     ) -> int | None:
-        """Return the bytes of a user's tasks or data after a change that makes them too large.
+        """Return the number of bytes of a user's tasks or data after a change that makes them too large.
 
         Args:
             load: loads the tasks or the data as of a log position; None needs no position.

@@ -91,7 +91,7 @@ def score_links(leading: Sequence[LeadingFact], facts: Iterable[FactRecord]) -> 
 
     Args:
         leading: the facts from which links lead.
-        facts: facts that have words of these names.
+        facts: facts that have words of the names of `leading`.
     """
     named: dict[NameSpellings, list[str]] = {name: [] for each in leading for name in each.names}
     spellings = frozenset(spelling for name in named for word in name.words for spelling in word)

@@ -45,7 +45,7 @@ family relatives folks kin household семья семьи семье семью
 """
 
 USER_WORDS: Final = frozenset(_THE_USER.split())
-"""Words that stand for the user as the subject; «у меня» is one."""
+"""Words that stand for the user as the subject, also in «у меня есть» ("I have")."""
 
 BEFORE_NOUN: Final = frozenset(_BEFORE_NOUN.split())
 """Words of a subject before its noun; in Russian any adjective may be there, too."""
@@ -54,7 +54,7 @@ DESCRIPTION: Final = frozenset(_DESCRIPTION.split())
 """Words with which a word for people describes the user: "Mother of two", "Partner at a law firm"."""
 
 HAVING: Final = frozenset(_HAVING.split())
-"""Words of facts that introduce a person: "I have a sister", «У меня есть брат»."""
+"""Words of facts that introduce a person: "I have a sister", «У меня есть брат» ("I have a brother")."""
 
 RELATIVES: Final = frozenset(_RELATIVES.split())
 """Words for people of the user whom facts name one by one."""

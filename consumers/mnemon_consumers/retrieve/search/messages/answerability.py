@@ -299,7 +299,7 @@ def extract_speaker_features(
     about, other = 0.0, 0.0
     for score, message, features in scored:
         text = describe_text(message.content)
-        # Sums of the ranking are below 25, so that the powers stay small.
+        # Scores of the ranking are below 25, so that the powers stay small.
         power = math.exp(
             score - _weigh_speaker(features, weights) - QUESTION_PENALTY * float(text.is_question)
         )
@@ -358,7 +358,7 @@ def _is_time(word: str) -> bool:
 
 
 def _weigh_speaker(features: MessageFeatures, weights: MessageFeatures) -> float:
-    """Return the part of a message's sum that depends on its speaker and its length."""
+    """Return the part of a message's ranking score that comes from its speaker and its length."""
     return (
         weights.speaker * features.speaker
         + weights.speaker_on_others * features.speaker_on_others

@@ -55,7 +55,7 @@ def score_messages(
 
 
 def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[ScoredMessage]:
-    """Return the best messages; near-duplicates of one speaker only once."""
+    """Return up to `limit` of the best messages; near-duplicates of one speaker only once."""
     return list_distinct_items(scored, _get_speech, limit)
 
 

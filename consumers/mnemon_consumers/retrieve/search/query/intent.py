@@ -157,12 +157,12 @@ class QueryIntent:
 
     @cached_property
     def resolved_text(self) -> str:
-        """Return the query after the preceding messages that count, oldest first."""
+        """Return the preceding messages that count, oldest first, then the query, one on each line."""
         return "\n".join([*(antecedent.text for antecedent in reversed(self.antecedents)), self.text])
 
     @cached_property
     def periods(self) -> tuple[QueryPeriod, ...]:
-        """Return the periods that the query names: `8 May 2023`, `last week`, «летом 2023»."""
+        """Return the periods that the query names, such as `last week`, or «летом 2023» (in summer 2023)."""
         if self.now is None:
             return ()
         others = (find_periods(antecedent.text, self.now) for antecedent in self.antecedents)
@@ -262,8 +262,8 @@ def _is_given_name(word: DateWord) -> bool:
 def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
     """Return whether all periods are times of the events that a query asks about.
 
-    No period is the topic, or only the end of a period, as after "up to". A comma or a conjunction separates
-    each period from the next.
+    A period is not such a time if it is the topic of the query, or the end of a period, as after "up to", or
+    if neither a comma nor a conjunction separates it from the period before it.
 
     Args:
         gaps: the words before the first period, between each period and the next, and after the last.

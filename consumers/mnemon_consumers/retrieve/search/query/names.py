@@ -44,7 +44,7 @@ _SHORTEST_SIMILAR: Final = 5
 """Minimum number of letters of spellings that may differ; shorter names differ in one letter too often."""
 
 _SHORTEST_SOUND: Final = 4
-"""Minimum number of letters of a sound that tells a name, unless the word itself is known as a name."""
+"""Minimum number of letters of a phonetic key that tells a name, unless the word itself is a known name."""
 
 _LONG: Final = 7
 """Number of letters from which two spellings of one name may differ in two places instead of one."""
@@ -53,7 +53,7 @@ _SHORTEST_OWNER: Final = 3
 """Minimum number of letters of a name that may have a possessive without an apostrophe."""
 
 _SHORTEST_CAPITALISED: Final = 3
-"""Minimum number of letters of a word that its capital letter makes a name."""
+"""Minimum number of letters of a word that counts as a name because of its capital letter."""
 
 _LATIN_END: Final = "\u0250"
 """The first character after the Latin letters of European languages."""
@@ -71,7 +71,7 @@ _TIME_REACH: Final = 12
 """Number of characters before a month in which its preposition stands."""
 _TIME_AFTER: Final = re.compile(r",?\s+\d")
 _POSSESSIVE: Final = re.compile(r"(.{2,})ин(?:а|о|ы|у|ой|ого|ому|ым|ом|ых|ыми)?")
-"""Russian possessive of a name in -а or -я: "Сашина", "Катиного"."""
+"""Russian possessive of a name in -а or -я: "Сашина" (Sasha's), "Катиного" (Katya's)."""
 
 _SOUNDS: Final = tuple(
     (re.compile(pattern), sound)
@@ -233,8 +233,8 @@ def find_mentioned_names(query: str, names: Iterable[str]) -> frozenset[str]:
     Only the first `LONGEST_QUERY` characters of the query are read.
 
     A word of the query that fits several names means those that it fits best: "Kate" means Kate and not
-    Katherine, and "Саша" both Александр and Александра. Of Anna Smith and Anna Jones, "Anna Smith" means
-    only the first; without Anna Smith among the names, it means Anna Jones.
+    Katherine, and "Саша" (Sasha) both Александр (Alexander) and Александра (Alexandra). Of Anna Smith and
+    Anna Jones, "Anna Smith" means only the first; without Anna Smith among the names, it means Anna Jones.
     """
     query = query[:LONGEST_QUERY]
     index = _index_names(frozenset(names))
@@ -280,8 +280,8 @@ def list_capitalised_names(text: str) -> list[str]:
 def is_given_name(word: str) -> bool:
     """Return whether a capitalised word, here in lower case, is a known given name or a short form of one.
 
-    Sound does not decide, because many words sound like a name: "wall" like Val, «дом» like Dom. Sound
-    decides only for transliterations of longer Russian names, which have many spellings.
+    Sound does not decide, because many words sound like a name: "wall" like Val, «дом» (house) like Dom.
+    Sound decides only for transliterations of longer Russian names, which have many spellings.
     """
     given = _load_given_names()
     if is_cyrillic(word):
@@ -332,7 +332,7 @@ def split_name(name: str) -> tuple[NameWord, ...]:
 
 @lru_cache(maxsize=20_000)
 def spell_by_sound(word: str) -> str:
-    """Return a word in Latin letters, the same for usual spellings of one name: `Aqib` and `Akib`."""
+    """Return the phonetic key of a word, in Latin letters: it is the same for `Aqib` and `Akib`."""
     latin = anyascii(word).casefold()
     for pattern, sound in _SOUNDS:
         latin = pattern.sub(sound, latin)
@@ -442,7 +442,7 @@ def _read_word(word: str, is_sure: bool) -> PossibleName:
 
 
 def _list_owners(word: str) -> Iterator[str]:
-    """Yield the names of which a word may be the possessive: "Сашина", and "Sashas" without an apostrophe."""
+    """Yield the names of which a word may be the possessive: "Сашина" or "Sashas", both for "Sasha's"."""
     if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_OWNER:
         yield word[:-1]
     if is_cyrillic(word) and word not in list_name_lemmas(word) and (found := _POSSESSIVE.fullmatch(word)):

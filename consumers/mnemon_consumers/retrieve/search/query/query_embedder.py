@@ -48,7 +48,7 @@ class EmbeddedQuery(NamedTuple):
 
 
 class QueryEmbedder:
-    """Embeds the queries of all tenants with one model, and leaves a failing model alone for a while."""
+    """Embeds the queries of all tenants with one model, with a pause of `EMBEDDING_PAUSE` after a failure."""
 
     def __init__(self, embedder: Embedder | None, statistics: StatisticsCache) -> None:
         """Create the embedder; without a model, queries have no vector."""

@@ -11,7 +11,7 @@ from mnemon_infra.vectors.port import Collection
 
 
 class DocumentSearch:
-    """Finds chunks of a user's documents."""
+    """Search of a user's documents, by their chunks."""
 
     def __init__(self, memory: Memory, finder: CandidateFinder) -> None:
         self._memory = memory

@@ -44,7 +44,7 @@ FREQUENT_NAMES: Final = 100_000
 
 
 class FactSearch:
-    """Finds facts of a user."""
+    """Search of a user's facts."""
 
     def __init__(self, memory: Memory, finder: CandidateFinder, vectors: VectorStore | None) -> None:
         self._memory = memory
@@ -148,8 +148,7 @@ class FactSearch:
         return list(linked)
 
     async def _build_tier_filter(self, inputs: ScopeInputs, tiers: ScopeParts) -> IdFilter:
-        """Return a filter for the facts of some tiers: ids to include, or ids to exclude if fewer ids have to
-        be excluded.
+        """Return a filter for the facts of some tiers: ids to include or, if they are fewer, ids to exclude.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the facts cannot be read now.

@@ -42,7 +42,7 @@ MIN_PERIOD_RELEVANCE: Final = 0.5
 
 
 class MessageSearch:
-    """Finds messages of a user."""
+    """Search of a user's messages."""
 
     def __init__(self, memory: Memory, finder: CandidateFinder, thresholds: Thresholds | None) -> None:
         """Create the search; `thresholds` are those of the embedding model, None without a model."""
@@ -195,7 +195,7 @@ def _explain_candidate(candidate: FusedCandidate | None) -> dict[str, float]:
 
 
 def _calibrate_hits(hits: Sequence[RankedHit], judgement: Judgement) -> list[RankedHit]:
-    """Return the hits, best first, with `answerability` among any `parts`, and lower scores if doubtful."""
+    """Return the hits, best first: `parts` get `answerability`, and doubtful hits get lower scores."""
     judged = [hit.add_part("answerability", judgement.answerability) for hit in hits]
     share = judgement.answerability / judgement.threshold
     calibrated = [

@@ -9,7 +9,7 @@ from mnemon_infra.vectors.port import Collection
 
 
 class SummarySearch:
-    """Finds summaries of a user."""
+    """Search of a user's summaries."""
 
     def __init__(self, memory: Memory, finder: CandidateFinder) -> None:
         self._memory = memory

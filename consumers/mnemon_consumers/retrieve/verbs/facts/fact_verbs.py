@@ -46,7 +46,7 @@ from mnemon_infra.vectors.port import Collection, Point, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 EMBEDDING_TIMEOUT: Final = 1.0
-"""Maximum wait of a change for its vector, in seconds; then the index consumer writes the point."""
+"""Maximum wait for the vector of a changed fact, in seconds; without the vector, `index` writes the point."""
 
 
 class FactVerbs:
@@ -216,7 +216,7 @@ class FactVerbs:
             raise Refusal("refused", f"{conflict.field}: {conflict.problem}", field=conflict.field)
 
     async def _build_points(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
-        """Return the one point of a fact, or no point if its text cannot be embedded in time."""
+        """Return the point of a fact; none without a vector index, or if its text is not embedded in time."""
         if self._vector_index is not None:
             with suppress(EmbeddingUnavailable, TimeoutError):
                 async with asyncio.timeout(EMBEDDING_TIMEOUT):

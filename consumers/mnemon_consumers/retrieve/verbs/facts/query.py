@@ -27,7 +27,7 @@ class QueriedFacts:
     """The facts that a query may mean.
 
     Attributes:
-        query: words that should name one fact.
+        query: the query, which should name one fact.
         named: the one fact that the query clearly means; None if it means no fact or several.
         ranked: the facts that have at least one of the query's words, best first.
         facts: the facts of the user that have not expired, by id.

@@ -28,12 +28,11 @@ class FactConflict(NamedTuple):
 
 
 def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
-    """Return the fact with the requested changes. Other fields stay, except the date and the names.
+    """Return the fact with the requested changes. Omitted fields stay, except `expires_at` and `names`.
 
-    The date of the request takes precedence. Without one, in the tier `working`, new words that name an end,
-    such as "until Friday", replace the former date. Other words or another tier may also drop or set the
-    date, see `compute_rewritten_expiry`. New words drop the names, which a model extracted from the former
-    words.
+    `expires_at` is that of the request. If the request has none: in the tier `working`, a new text that names
+    an end, such as "until Friday", sets it; any other new text or tier may clear or set it, see
+    `compute_rewritten_expiry`. A new text clears `names`, which a model extracted from the former text.
 
     Raises:
         InvalidBody: a field is invalid.

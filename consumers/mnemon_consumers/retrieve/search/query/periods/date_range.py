@@ -12,7 +12,7 @@ class DateRange(NamedTuple):
     Attributes:
         first: the first day.
         after: the day after the last one.
-        unit: what the days are, such as a month; "other" for parts and several units.
+        unit: unit of the range, such as `month`; `other` for parts of a unit, and for several units.
         is_yearly: whether the phrase names no year.
     """
 

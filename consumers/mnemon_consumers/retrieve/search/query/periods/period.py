@@ -43,7 +43,7 @@ class QueryPeriod(NamedTuple):
         return max(_measure_closeness(*each, moment) for each in _list_recurrences(self, year))
 
     def find_latest_recurrence(self, now: datetime) -> tuple[datetime, datetime]:
-        """Return start and end; of a period that recurs, those of the latest recurrence that has begun."""
+        """Return start and end of the period or, if it recurs, of the latest recurrence begun by `now`."""
         if not self.is_yearly:
             return self.start, self.end
         recurrences = _list_recurrences(self, now.astimezone(self.start.tzinfo).year)

@@ -1,4 +1,4 @@
-"""Periods that a query names: "last week", "in March 2024", «прошлым летом», "21.01.2024". No I/O, no clock.
+"""Periods that a query names: "last week", «прошлым летом» (last summer), "21.01.2024". No I/O, no clock.
 
 A lexicon gives each word its role in dates, and rules match the sequence of roles. The package does not use
 dateparser, which takes a millisecond for each phrase of a query, and most of a second to load. Besides,

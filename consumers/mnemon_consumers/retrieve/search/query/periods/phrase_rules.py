@@ -317,13 +317,13 @@ def _read_named_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
 
 def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
-    """Read "at the weekend" as the current weekend, or else the last weekend."""
+    """Read "at the weekend" as the current weekend on a Saturday or Sunday, else as the last weekend."""
     shift = 0 if match.today.weekday() >= 5 else -1
     return match.found.end(), [build_weekend(match.today + timedelta(weeks=shift))]
 
 
 def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read a year before its month, season or day: "last year in March", «в 2023 году летом»."""
+    """Read a year before its month, season or day: "last year in March", "2023 in summer"."""
     year = match.get_year()
     inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_YEAR)
     if year is None or inner is None or not all(dates.is_yearly for dates in inner.ranges):
