@@ -1,7 +1,7 @@
-"""Authorship of sentences: whether the author of a message says a sentence of themselves, and in earnest.
+"""Authorship of sentences: whether a sentence tells something about the author of its message.
 
-A text to translate, the words of a role, and a joke say nothing about the author. Neither do Russian verbs in
-the past tense that lack a pronoun, if the subject may be a person whom the text has named.
+A text to translate, the words of a role, and a joke tell nothing about the author. Neither do Russian verbs
+in the past tense that lack a pronoun, if their subject may be a person whom the text has named.
 """
 
 import re
@@ -16,7 +16,7 @@ _LABEL: Final = re.compile(r"(?:[^\W\d_][\w'-]*|[A-ZА-ЯЁ][\w'-]* [A-ZА-ЯЁ]
 
 
 def list_sentences(text: str) -> Iterator[tuple[Sentence, bool]]:
-    """Yield the sentences of a message, each with whether it may tell something about the author."""
+    """Yield each sentence of a message, with True if the sentence may tell something about the author."""
     has_task = False
     other: OtherPersonForms | None = None
     for sentence in split_sentences(text):
@@ -35,23 +35,29 @@ def is_joke(text: str, language: LanguageRules) -> bool:
 
 
 def takes_back(sentence: Sentence) -> bool:
-    """Return whether a sentence says that the one before it is a joke."""
+    """Return whether a sentence says that the sentence before it is a joke."""
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     return language.joke.match(sentence.text) is not None
 
 
 def is_labelled(before: str) -> bool:
-    """Return whether the words before a clause name another speaker: "Sam: I live in Leeds"."""
+    """Return whether the words before a clause name a speaker or a text: "Sam: I live in Leeds"."""
     return _LABEL.fullmatch(before) is not None
 
 
 def find_other_person(text: str, language: LanguageRules) -> OtherPersonForms | None:
-    """Return the forms of the person who is the subject of a text; None if it is the author, or unclear."""
+    """Return the forms of words for a person other than the author whom a text names.
+
+    Return None if the text names no such person, or has a pronoun of its author as a subject.
+    """
     found = next((other for other in language.others if other.noun.search(text)), None)
     return found if found and not language.subject.search(text) else None
 
 
 def is_about_other_person(clause: str, other: OtherPersonForms, language: LanguageRules) -> bool:
-    """Return whether a clause without a subject may be about a person whom the text before it names."""
+    """Return whether a clause may be about a person whom the text before it names.
+
+    Such a clause has a past tense verb of `other`, without a pronoun of the author as a subject before it.
+    """
     past = other.past.search(clause)
     return past is not None and not language.subject.search(clause, 0, past.end())

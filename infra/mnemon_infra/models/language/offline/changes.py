@@ -95,7 +95,7 @@ class KnownStatement:
 
     Attributes:
         is_denial: True if it denies something.
-        is_upcoming: True if it is still to happen: "We're getting married".
+        is_upcoming: True if it is about an event that is still to happen: "We're getting married".
         is_of_the_user: True if it may be about the user.
     """
 

@@ -69,7 +69,7 @@ class CorrectionForms:
         self._weekdays: Sequence[Sequence[str]] = [words.split() for words in forms["weekdays"]]
 
     def find_subject(self, text: str) -> str:
-        """Return the word that a sentence is about, in lower case; empty if it is about the speaker."""
+        """Return the subject of a sentence, a word in lower case; empty if it is the speaker, or unclear."""
         plain, begin = straighten_quotes(text), 0
         while opening := self.opening.match(plain, begin):
             begin = opening.end()
@@ -98,15 +98,15 @@ class CorrectionForms:
         return "number" if word[0].isdigit() or word in self._numbers else None
 
     def fold_form(self, word: str) -> str:
-        """Return one form for all forms of a month or weekday; any other word itself."""
+        """Return the first form of a month or weekday; return any other word unchanged."""
         return self._declined[word][0] if word in self._declined else word
 
     def fold_lead(self, words: Sequence[str]) -> list[str]:
-        """Return prepositions without the difference between «в» and «во», or "a" and "an"."""
+        """Return prepositions and articles with one form for «в» and «во», and one for "a" and "an"."""
         return [self._variants.get(word, word) for word in words]
 
     def inflect(self, new: str, old: str) -> str | None:
-        """Return a month or weekday in the form of another one; None if one of them is another word."""
+        """Return the month or weekday `new` in the form of `old`; None unless both are such words."""
         if new not in self._declined or old not in self._declined:
             return None
         return self._declined[new][self._declined[old].index(old)]
@@ -147,7 +147,10 @@ class CorrectionForms:
         return []
 
     def adapt_lead(self, lead: str, value: str) -> str | None:
-        """Return the variant of a preposition or article that a value needs; None if it needs no other."""
+        """Return the variant of a preposition or article to put before a value.
+
+        Return None if `lead` has no other variant, or is the right one.
+        """
         if self.fold_lead([lead])[0] not in self._variants.values():
             return None
         for variant, base in self._variants.items():
@@ -157,7 +160,7 @@ class CorrectionForms:
         return None
 
     def find_agreement(self, number: str) -> str | None:
-        """Return the kind of agreement of a noun with a number; None if it is unknown."""
+        """Return the form that a noun has after a number, such as `one` or `many`; None if it is unknown."""
         if number in self._numbers:
             return self._numbers[number]
         if not number.isdecimal():

@@ -66,7 +66,7 @@ class ValueCorrection(NamedTuple):
         old: the wrong value; None if the sentence only has the new one, as in "I meant Tuesday".
         new: the value to put in its place.
         kinds: kinds of the words of the new value.
-        rest: the other words of the sentence, except fillers; the corrected sentence must have all of them.
+        rest: the other words of the sentence, except fillers; the sentence to correct must have all of them.
         is_marked: True if words such as "sorry" or "I mean" say that the sentence corrects something.
         forms: words of the language of the sentence.
     """
@@ -91,17 +91,17 @@ class ValueCorrection(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """True if the sentence only has the values, and could answer a question."""
+        """True if the sentence has only values and fillers, so that it could answer a question."""
         return not self.rest
 
     def may_answer(self, said: Sequence[Sentence]) -> bool:
-        """Return whether the sentence may answer the assistant, whose sentences are `said`.
+        """Return whether the sentence may be an answer to the assistant, whose sentences are `said`.
 
-        A sentence that repeats the topic is no answer. A sentence with both values answers only questions
-        that have the wrong value, if the new value is a time or a name, and `is_marked` is true. Any other
-        sentence without a topic may answer each question, and may correct each sentence of the assistant that
-        has the wrong value. If the sentence lacks the wrong value, each value of the kind of the new one
-        counts as wrong, and a number may correct each sentence.
+        A sentence that repeats the topic is no answer. A sentence with both values, which is marked and whose
+        new value is a time or a name, can answer only a question that has the wrong value. Any other sentence
+        without a topic can answer any question, and can correct any sentence of the assistant that has the
+        wrong value. If the sentence does not name the wrong value, each value of the kind of the new one
+        counts as wrong, and a number can correct any sentence.
         """
         if not self.is_bare:
             return False
@@ -115,15 +115,15 @@ class ValueCorrection(NamedTuple):
         return any(self.may_concern(sentence.text) for sentence in (questions if is_distinct else said))
 
     def has_value(self, text: str) -> bool:
-        """Return whether a text has the wrong value, or if that is not given, a value of its kind."""
+        """Return whether a text has the wrong value; if that is unknown, any value of the new one's kind."""
         return bool(self._find_uses(_read_tokens(text)))
 
     def may_concern(self, text: str) -> bool:
-        """Return whether a text has the wrong value, or words with its stems.
+        """Return whether a text has the wrong value, or all stems of the wrong value.
 
         Without a wrong value, the correction may concern any text. In a text of more than `LONGEST_READ`
-        characters, only the first letters of the words are looked for, since hundreds of corrections may
-        follow it.
+        characters, only the first `STEM` letters of each word of the wrong value are looked for, since
+        hundreds of corrections may follow the text.
         """
         if self.old is None:
             return True
@@ -138,8 +138,9 @@ class ValueCorrection(NamedTuple):
     def apply(self, text: str) -> str | None:
         """Return a text with the new value in place of the wrong one; None in doubt.
 
-        A denial, or the end of something, stays as it is: "I like coffee, not tea" is no correction of "I
-        don't like tea". A correction that repeats the topic applies only to one clause with the same subject.
+        A text that denies something, or says that something has ended, is not corrected: "I like coffee, not
+        tea" is no correction of "I don't like tea". If the correction repeats the topic, only a text of one
+        clause with the same subject is corrected.
         """
         if is_denial_or_end(text) or not (self.is_bare or self._has_subject_of(text)):
             return None
@@ -150,7 +151,8 @@ class ValueCorrection(NamedTuple):
     def apply_to_beginning(self, text: str) -> str | None:
         """Return the beginning of a sentence, up to this correction, with the new value; None in doubt.
 
-        The wrong value is the one of the new value's kind that ends the text, else the only one of its kind.
+        The wrong value is the value of the new one's kind at the end of the text, else the only value of that
+        kind.
         """
         if is_denial_or_end(text):
             return None
@@ -190,7 +192,10 @@ class ValueCorrection(NamedTuple):
         return own == subject or (is_thing and is_about_user(self.text))
 
     def _find_uses(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
-        """Return the first index and the end of each use of the wrong value, or of a value of its kind."""
+        """Return each use of the wrong value, as the index of its first word and the index after its last.
+
+        If the wrong value is unknown, each value of the kind of the new value counts.
+        """
         if self.old is None:
             return list(self._find_uses_of_kind(tokens))
         size = len(self.old.core)
@@ -211,7 +216,10 @@ class ValueCorrection(NamedTuple):
                 yield from ((place, place + 1) for place, kind in parts if _are_alike((kind,), self.kinds))
 
     def _find_last_words(self, tokens: Sequence[_PlacedWord]) -> list[tuple[int, int]]:
-        """Return the place of the words after the last preposition or article, unless they are a name."""
+        """Return the words after the last preposition or article as a use of a value; see `_find_uses`.
+
+        The list is empty if these words cannot be a value, or are a time, a number or a name.
+        """
         begin = len(tokens)
         while begin > 0 and tokens[begin - 1].word not in self.forms.lead:
             begin -= 1
@@ -412,9 +420,9 @@ def _read_new_value(
 def _find_new_value(
     tokens: Sequence[_PlacedWord], kinds: tuple[ValueKind, ...], forms: CorrectionForms, *, is_last: bool
 ) -> tuple[_Value, Sequence[_PlacedWord]] | None:
-    """Return the value among words that can replace one of these kinds, and the other words.
+    """Return the only value among words that can replace a value of `kinds`, and the other words.
 
-    If `is_last`, a time or a name is the last of the words, else the first.
+    Return None in doubt. A time or a name must be the last of the words if `is_last` is true, else the first.
     """
     begin = 0
     while begin < len(tokens) and tokens[begin].word in forms.fillers - forms.lead:
@@ -475,7 +483,7 @@ def _read_value(tokens: Sequence[_PlacedWord], forms: CorrectionForms) -> _Value
 
 
 def _is_sound(value: _Value, forms: CorrectionForms) -> bool:
-    """Return whether words can be a value: few, without pronouns, auxiliary verbs and prepositions."""
+    """Return whether words can be a value: at most `MOST_WORDS`, and none of `no_values` of the language."""
     return 0 < len(value.core) <= MOST_WORDS and forms.no_values.isdisjoint(value.words)
 
 
@@ -503,6 +511,6 @@ def _find_kind(token: _PlacedWord, forms: CorrectionForms, *, is_first: bool = F
 
 
 def _are_alike(one: tuple[ValueKind, ...], other: tuple[ValueKind, ...]) -> bool:
-    """Return whether a value of one kind can replace one of the other: a weekday can replace "tomorrow"."""
+    """Return whether values of these kinds can replace each other, such as a weekday and "tomorrow"."""
     days = {"weekday", "day"}
     return one == other or (len(one) == len(other) == 1 and {*one, *other} <= days)

@@ -125,8 +125,8 @@ def names_departure(text: str) -> bool:
 def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> list[DateSpan]:
     """Count a weekday from the date before it if the text says so: "leaving on Friday, back on Monday".
 
-    In the past, the earlier weekday is counted back from the later date. A weekday of which the order is in
-    doubt is not shown; its range has all days that it may be.
+    In the past, the earlier weekday is counted back from the later date. If the order is in doubt, `shown` of
+    the weekday is empty, and its range has all days that it may be.
     """
     ordered: list[DateSpan] = []
     for span in named[::direction]:
@@ -137,7 +137,11 @@ def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> l
 
 
 def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direction) -> DateSpan:
-    """Return the span of a weekday with a day after another date, or before it if both are in the past."""
+    """Return the span of a weekday with a day after the date `other`, or before `other` in the past.
+
+    A span that is no weekday, or in this order already, is returned unchanged. In doubt, the range has all
+    days that the weekday may be.
+    """
     weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
     is_in_order = span.first > other.last if direction > 0 else span.last < other.first
     if weekday is None or is_in_order:

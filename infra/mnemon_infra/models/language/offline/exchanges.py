@@ -142,8 +142,8 @@ class Exchange(NamedTuple):
 class _Line(NamedTuple):
     """A sentence with day, speaker, weight, and the number of the exchange that it belongs to.
 
-    `is_short_answer` is True for a user's sentence of a few words after a question of another speaker, which
-    has `has_short_answer`.
+    `is_short_answer` is True for a user's sentence of a few words after a question of another speaker, and
+    `has_short_answer` is True for that question.
     """
 
     exchange: int

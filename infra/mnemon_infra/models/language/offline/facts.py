@@ -105,7 +105,7 @@ def _have_several_authors(messages: Sequence[PromptMessage]) -> bool:
 def _correct_known_facts(
     sentences: Sequence[SpokenSentence], messages: Sequence[PromptMessage], known: Sequence[PromptFact]
 ) -> list[dict[str, Any]]:
-    """Return known facts with the corrections of this window, in place of the known ones.
+    """Return a fact for each known fact that a sentence of this window corrects, to supersede the known one.
 
     A correction concerns a known fact if it names the wrong value, no earlier message of the window has that
     value, and exactly one known fact has it. A correction without a topic must also be in the first message
@@ -137,8 +137,8 @@ def _correct_fact(
 ) -> dict[str, Any] | None:
     """Return a known fact with a correction; None in doubt.
 
-    Dates in the text of the fact are relative to the day on which its words were said, which is not known:
-    the fact is corrected only if the day on which it was saved gives the same dates.
+    The dates in brackets in the text of the fact depend on the day of its message, which is not known: the
+    fact is corrected only if the day on which it was saved gives the same dates.
     """
     at = said.message.at
     is_recent = fact.saved_at is not None and timedelta() <= at - fact.saved_at <= RECENT

@@ -21,7 +21,7 @@ _parse: Final = import_module("re._parser").parse
 
 
 class PatternPrefilter:
-    """Finds the patterns that can match a text; a pattern without fragments is always one of them.
+    """Prefilter that finds the patterns that can match a text, among them all patterns without fragments.
 
     Args:
         patterns: the patterns, compiled with `re.IGNORECASE`.

@@ -34,7 +34,7 @@ class SpokenSentence:
         sentence: the sentence, with corrections applied.
         number: the number of its message, from 1.
         message: the message.
-        departure: the date of a departure that the same user's sentence before names.
+        departure: the date of a departure that the previous sentence of the same user names.
         statements: the statements in the sentence.
         correction: the correction that the sentence makes; None if it makes none, or a doubtful one.
         is_applied: True if the sentence corrected another sentence or a known fact, and so makes no statement
@@ -103,9 +103,10 @@ def _take_back(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> None
 def _correct_earlier_sentence(
     said: SpokenSentence, spoken: Sequence[SpokenSentence], messages: Sequence[PromptMessage]
 ) -> bool:
-    """Apply a correction to the one sentence of the same user that it concerns.
+    """Apply the correction of a sentence to the only earlier sentence of the same user that it concerns.
 
-    Return False if there is no correction, or if it is not clear which sentence it concerns.
+    Return False if the sentence has no correction, or if the correction is doubtful and not applied: for
+    example, it concerns several sentences, or may answer the assistant.
     """
     correction = said.correction
     if correction is None:
@@ -134,7 +135,7 @@ def _correct_earlier_sentence(
 
 
 def list_answers(messages: Sequence[PromptMessage]) -> list[Sentence]:
-    """Return the sentences of the assistant."""
+    """Return the sentences of the assistant in these messages."""
     return [
         sentence
         for message in messages
