@@ -22,7 +22,7 @@ _KEYS: Final[dict[KeySetting, tuple[str, str]]] = {
 
 
 def read_api_key(deployment: Deployment, setting: KeySetting, error: type[Exception]) -> str:
-    """Return the key of a provider; `NO_KEY` if no key is set, but the address of a server is.
+    """Return the key of a provider. Without a key, return `NO_KEY` if the address of a server is set.
 
     Raises:
         error (the class that the caller passes): neither a key nor an address is set, or the key has

@@ -74,7 +74,10 @@ class Thresholds:
         return self.update if is_english or self.update_other is None else self.update_other
 
     def choose_trust(self, query: str) -> float:
-        """Return the share of a similarity that counts: 1, or `trust_other`."""
+        """Return the share of a similarity that counts in a search with this query.
+
+        It is `trust_other` for the queries that the description of that attribute names, and 1 for others.
+        """
         known = len(_LATIN.findall(query)) + len(_RUSSIAN.findall(query))
         is_known = 2 * known >= len(LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)
         return 1.0 if is_known else self.trust_other

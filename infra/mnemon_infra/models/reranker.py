@@ -65,7 +65,7 @@ class Reranker(Protocol):
 
 
 class RerankerEndpoint:
-    """The endpoint at `MNEMON_RERANKER_URL`.
+    """The reranker at `MNEMON_RERANKER_URL`; see `Reranker`.
 
     Error messages of this class contain neither the key nor the server's messages: some servers repeat the
     key.

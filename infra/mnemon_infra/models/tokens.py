@@ -69,7 +69,7 @@ def cut_text(text: str, tokens: int) -> str:
 
 
 def _is_within_character(text: str, index: int) -> bool:
-    """Return whether the characters before and at an index are parts of one that a reader sees."""
+    """Return whether the code points before and at an index belong to one visible character."""
     following = text[index]
     if _FLAG_LETTERS.match(following):
         before = _FLAG_LETTERS.search(text, 0, index)

@@ -57,10 +57,11 @@ _LOADING: Final = Lock()
 
 
 class RussianVectors:
-    """Sums the vectors of a text's Russian words, numbers and pictographs; rare words weigh more.
+    """Model that sums the vectors of a text's Russian words, numbers and pictographs; rare words weigh more.
 
-    Numbers, and words that navec lacks, such as many names, get vectors computed from their characters, which
-    are similar to no other vector. Only the first `dimension` dimensions of navec's vectors are used.
+    Numbers, pictographs, and words that navec lacks, such as many names, get vectors computed from their
+    characters, which are similar to no other vector. Only the first `dimension` dimensions of navec's vectors
+    are used.
     """
 
     def __init__(self, navec: Navec, dimension: int) -> None:
@@ -81,7 +82,10 @@ class RussianVectors:
         self._weigh_word = lru_cache(maxsize=CACHED_WORDS)(self._compute_weighted_vector)
 
     def sum_words(self, text: str) -> NDArray[np.float32]:
-        """Return the sum of the weighted vectors of a text's words and numbers; zeros without any."""
+        """Return the sum of the weighted vectors of a text's words, numbers and pictographs.
+
+        The sum is all zeros if the text has none of them.
+        """
         vectors = [self._weigh_word(word) for word in _COUNTED.findall(text.lower())]
         return np.sum(vectors, axis=0) if vectors else np.zeros(self._projection.shape[1], dtype=np.float32)
 

@@ -245,7 +245,7 @@ class ModelUnavailable(Exception):
 
 
 class ModelBusy(ModelUnavailable):
-    """The provider gets too many requests in too little time, and refuses further ones."""
+    """The provider is overloaded, by this client or by all its clients, and refuses further requests."""
 
 
 class ModelRefused(ModelUnavailable):

@@ -71,7 +71,7 @@ UNEXPLAINED: Final = ProviderError()
 
 
 def remove_content(message: str, instructions: str, text: str) -> str:
-    """Return a message with `...` in place of the words that may come from a text.
+    """Return a message with `...` in place of words that may come from a text or hide a key.
 
     The result has at most `LONGEST` characters, all of them ASCII.
 

@@ -42,7 +42,7 @@ _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 class AnthropicBatches:
     """Anthropic's Message Batches; see `BatchApi`.
 
-    A batch is recognised as mnemon's by the ids of its lines, which Anthropic returns only with the results.
+    A batch of mnemon is identified by the ids of its lines, which Anthropic returns only with the results.
     """
 
     most_lines = 100_000
@@ -89,9 +89,10 @@ class AnthropicBatches:
 
         Candidates are batches with the same number of lines that were created at most `CLOCK_TOLERANCE`
         before `since`, or later. The ids in the results identify an ended batch, and this process knows the
-        batches that it submitted. Any other candidate may be this batch or a different one. If a wrong one
-        were returned, the different batch could be lost; if this batch were reported as missing, it could be
-        paid for twice. So the caller has to wait until the candidate has ended, which takes at most a day.
+        batches that it submitted. Any other candidate may be the batch `batch_id` or another batch. If
+        another batch were returned, that batch could be lost; if the batch `batch_id` were reported as
+        missing, it could be paid for twice. So the caller has to wait until the candidate has ended, which
+        takes at most a day.
 
         Raises:
             ModelUnavailable: a candidate has not ended yet, or Anthropic gives no usable answer.

@@ -94,7 +94,7 @@ class AnthropicEndpoint:
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
     async def read_capabilities(self) -> ModelCapabilities:
-        """Return the capabilities of the model; after the first answer, without a request.
+        """Return the capabilities of the model. They are kept, so that later calls send no request.
 
         The defaults apply if the server refuses to give the capabilities, or does not describe all of them.
         A wrong key or model name then shows with the next request to the model.

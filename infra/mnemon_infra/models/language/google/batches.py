@@ -58,7 +58,7 @@ log = structlog.get_logger("models")
 
 
 class GoogleBatches:
-    """Batches of one model; see `BatchApi`.
+    """Batches of one of Google's models; see `BatchApi`.
 
     Instructions are sent with each line instead of as cached content, which may expire before the batch has
     run. Google caches the common parts of lines, and deletes uploaded files after 48 hours.

@@ -54,7 +54,10 @@ class CachedInstructions:
         self._one_at_a_time = asyncio.Lock()
 
     async def find_content(self, instructions: str) -> str | None:
-        """Return the name of the cached content with the instructions; None if a request has to send them."""
+        """Return the name of the cached content with these instructions.
+
+        Return None if the request has to send the instructions themselves.
+        """
         kept = self._kept.get(instructions)
         if kept is None or self._clock() >= kept.until:
             async with self._one_at_a_time:

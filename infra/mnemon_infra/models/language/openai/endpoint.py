@@ -150,7 +150,7 @@ class OpenAIEndpoint:
         """
         if ANSWER_FORMS.index(form) > ANSWER_FORMS.index(self.form):
             log.warning(
-                "schema form refused by the server, falling back",
+                "response format refused by the server, falling back",
                 model=self.model,
                 refused_form=self.form,
                 form=form,

@@ -59,7 +59,10 @@ class OpenAIModel:
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request in the form in use, or a weaker one; see `LanguageModel.complete`."""
+        """Send a request and wait for the answer; see `LanguageModel.complete`.
+
+        If the server refuses the form of the answer that is in use, the request asks for the next weaker one.
+        """
         forms = (
             ANSWER_FORMS[ANSWER_FORMS.index(self._endpoint.form) :]
             if request.schema is not None
