@@ -73,7 +73,7 @@ async def has_collections(client: AsyncQdrantClient, schema: str) -> bool:
 
 
 async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
-    """Make the collections of `to` the live ones, and the live ones the former ones, in one step."""
+    """Give the collections of the schema `to` to `live`, and those of `live` to `former`, in one step."""
     with translate_errors():
         named = await _read_aliases(client)
         at_live, at_other = await _read_names(client, live), await _read_names(client, to)

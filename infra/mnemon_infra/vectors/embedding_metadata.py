@@ -71,7 +71,7 @@ class EmbeddingMetadata(BaseModel):
                 version=recorded.terms,
                 current=self.terms,
                 next_step="run `mnemon reindex`; to make a snapshot again, run `mnemon rebuild --drop NAME`, "
-                "then `mnemon rebuild --until TIME`. Before, searches find less and rank worse",
+                "then `mnemon rebuild --until TIME`. Until then, searches find less and rank worse",
             )
 
     @property

@@ -25,6 +25,8 @@ _BLOCK: Final = 512
 def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
     """Return a copy of the deployment with the schema and the vectors folder of a generation.
 
+    `up_to` is the last log position of a generation of the kind `as of`.
+
     Raises:
         NameTooLong: the live generation's name is too long for a suffix.
     """
@@ -81,7 +83,7 @@ async def has_vectors(deployment: Deployment) -> bool:
 async def drop_generation(deployment: Deployment) -> None:
     """Remove the vectors of a generation that is not live.
 
-    With the embedded engine, a process that has their folder open can still read them.
+    With the embedded engine, a process that has the folder open can still read them.
     """
     if deployment.qdrant_url:
         from mnemon_infra.vectors.collections import drop_collections

@@ -109,7 +109,7 @@ class PointPages(Protocol):
     async def read_page(
         self, collection: Collection, begin: UUID | None = None, most: int = PAGE
     ) -> PointPage:
-        """Return at most `most` points, sorted by id, from the id `begin` on; None takes the first id."""
+        """Return at most `most` points, sorted by id, from the id `begin` on; None takes the lowest id."""
 
 
 class VectorStore(Protocol):
@@ -171,7 +171,7 @@ class VectorStore(Protocol):
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        """Return at most `most` points, sorted by id, from the id `begin` on; None begins with the first id.
+        """Return at most `most` points, sorted by id, from the id `begin` on; None takes the lowest id.
 
         The points are those of `owner`; None takes those of all users.
         """

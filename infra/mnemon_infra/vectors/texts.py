@@ -10,7 +10,7 @@ _CYRILLIC: Final = re.compile("[\u0400-\u04ff]")
 
 
 class Texts(NamedTuple):
-    """Text for the term weights, and text for the vector."""
+    """The texts of a point: `words` for its sparse vector, `meaning` for its dense vector."""
 
     words: str
     meaning: str

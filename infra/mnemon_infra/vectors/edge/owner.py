@@ -175,12 +175,14 @@ async def serve_requests(
         except TimeoutError:
             lease.cancel()
             gate.open()
-            return OwnerReply(error=f"running writes did not end within {_TIMEOUT:g} s: try again")
+            return OwnerReply(
+                error=f"the Edge owner's writes did not end within {_TIMEOUT:g} s: repeat the command"
+            )
         return OwnerReply()
 
     async def swap_folder(request: OwnerRequest) -> OwnerReply:
         if gate.is_open:
-            return OwnerReply(error="the pause of writers ended before the swap: try again")
+            return OwnerReply(error="the Edge owner's writers continued before the swap: repeat the command")
         try:
             await swap_open_folder(folder, Path(request.folder))
             gate.count_exchange()
@@ -237,7 +239,8 @@ def _build_handler(
         except Exception as error:
             log.exception("vector request of another process failed", subject=message.subject)
             said = OwnerReply(
-                error=f"the Edge owner failed: {error}; the log of the process with `index` has the traceback"
+                error=f"the Edge owner failed: {error}. Read the traceback in the log of the process that "
+                "runs `index`"
             )
         await message.respond(msgspec.msgpack.encode(said))
 

@@ -39,10 +39,10 @@ OPTIMISE_AFTER = 4_000
 
 _BUSY_SHARE = 3
 _IDLE_SHARE = 20
-"""Share of new points at which a shard is optimised: one point of this many.
+"""A shard is optimised if at least one of this many points is new.
 
-`_IDLE_SHARE` applies after a rest, `_BUSY_SHARE` while the shard is written to: then optimisations are less
-frequent, because each copies the whole shard.
+`_IDLE_SHARE` applies after `IDLE_AFTER` seconds without a write, `_BUSY_SHARE` while the shard is written to:
+then optimisations are less frequent, because each copies the whole shard.
 """
 
 IDLE_AFTER = 10.0
@@ -250,7 +250,7 @@ class Shard:
             self._optimising = asyncio.create_task(self._optimise_while_due(share), name="vectors-optimising")
 
     def _is_optimisation_due(self, share: int) -> bool:
-        """Return whether one of `share` points is new, and at least `OPTIMISE_AFTER` points are."""
+        """Return whether at least `OPTIMISE_AFTER` points, and at least 1/`share` of all points, are new."""
         new = self._unoptimised
         return new >= OPTIMISE_AFTER and new >= self.engine.info().points_count // share
 
