@@ -96,7 +96,7 @@ def _create_account() -> pwd.struct_passwd:
 
 
 def _describe_cause(error: OSError | subprocess.CalledProcessError) -> str:
-    """Return the reason of the system, or the last line or else the exit code of `useradd`."""
+    """Return the system's reason; for a failed `useradd`, its last line of output, else its exit code."""
     if isinstance(error, OSError):
         return f"{error.filename or 'useradd'}: {error.strerror}"
     said = (error.stderr or "").strip().splitlines()

@@ -32,7 +32,7 @@ class NoRoom(ServerFailed):
         super().__init__(
             f"the disk of {folder} has too little room: {format_megabytes(free)} are free, "
             f"{format_megabytes(needed)} are needed. "
-            "Make room there; a new folder may be on another disk (--data DIR)"
+            "Make room there, or start a new stack in a folder on another disk (--data DIR)"
         )
 
 

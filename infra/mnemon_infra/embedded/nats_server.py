@@ -27,7 +27,7 @@ MAX_PAYLOAD = 8 * 1024 * 1024
 RESTORE_MAX_PAYLOAD = 32 * 1024 * 1024
 """`max_payload` of the server during a restore, in bytes: the largest message that JetStream stores.
 
-A restored event has one more header than the event had, and its log may be of a server with a higher limit.
+A restored event has one more header than before, and the former server may have had a higher limit.
 """
 
 _ANY_PORT = -1

@@ -1,4 +1,7 @@
-"""Stack: starts the servers that are not configured, migrates the schema, and restarts servers that end."""
+"""Stack of servers that run in one folder: those that the deployment does not configure.
+
+A start also migrates the schema and provisions the streams. Servers that end are started again.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -125,10 +128,7 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Wait up to `_NOTICED` seconds until `_ends`, the number of server ends, exceeds `ends`.
-
-        Return whether it does.
-        """
+        """Return whether the number of server ends exceeds `ends`, now or within `_NOTICED` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:

@@ -37,7 +37,7 @@ class Fault(NamedTuple):
     """A reason for which a process or a durable does not work.
 
     Attributes:
-        kind: the value of the label `fault` of the metric `mnemon_faults`. `mnemon status` alone reports
+        kind: the value of the label `fault` of the metric `mnemon_faults`. Only `mnemon status` reports
             `unread`.
         consumer: the durable concerned; empty for a fault of the process or of a server.
     """
@@ -83,7 +83,7 @@ def describe_known_pause(stream: str, name: str, until: str, *, by_dead_letters:
     return Fault(
         "paused",
         f"{name} was paused by hand until {until}",
-        f"`nats consumer resume {stream} {name}` resumes it",
+        f"run `nats consumer resume {stream} {name}`",
         name,
     )
 
@@ -153,7 +153,8 @@ def describe_refusal(model: str, error: str, setting: str) -> Fault:
     return Fault(
         "model",
         f"{model} refuses requests: {error}",
-        f"correct the key, the address or {setting}. Waiting work is kept and tried again every minute",
+        f"follow that step, or choose another model in {setting}. Waiting work is kept and tried again every "
+        "minute",
     )
 
 

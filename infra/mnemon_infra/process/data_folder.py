@@ -123,7 +123,7 @@ def remove_stale_endpoints(data: Path) -> None:
 
 
 def find_holder(data: Path) -> str | None:
-    """Return a description of the process that runs a stack in the folder; None if no process does.
+    """Return a description of the process that runs a stack in the folder; None if no stack runs there.
 
     The function does not change the folder.
     """

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class Gate:
-    """Lets pieces of work begin while it is open. A new gate is open.
+    """Barrier for pieces of work, which can begin only while the gate is open. A new gate is open.
 
     Attributes:
         exchanges: number of replacements of the object that the work changes, such as swaps of vectors, as

@@ -64,7 +64,7 @@ class NoSuchGeneration(RebuildBlocked):
 
 
 class Site(NamedTuple):
-    """Connections of a rebuild. `database` is the live generation."""
+    """Connections of a rebuild; `database` reads and writes the live generation."""
 
     deployment: Deployment
     connection: Client

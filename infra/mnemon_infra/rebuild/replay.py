@@ -39,7 +39,7 @@ class _PageWrite(NamedTuple):
 
 
 class Replay:
-    """Replays the log into one generation, up to given positions.
+    """Replay of the log into one generation, up to given positions.
 
     Attributes:
         reached: the position up to which the generation durably contains the log.

@@ -49,7 +49,7 @@ class RowVerification:
 
 
 class RowVerifier:
-    """Brings a replay to the position of the live generation, and compares both.
+    """Verifier of the live generation, which compares its rows with those of a replay at the same position.
 
     Both generations may change during the comparison: rows that differ are compared again later.
     """

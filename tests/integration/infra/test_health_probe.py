@@ -44,7 +44,7 @@ async def test_probe_names_why_it_is_not_ready(
             await connection.jetstream().pause_consumer(LOG, "persist", until)
             (reason,) = await watching.check()
             assert reason.startswith("persist was paused by hand until")
-            assert reason.endswith("`nats consumer resume LOG persist` resumes it")
+            assert reason.endswith(": run `nats consumer resume LOG persist`")
             assert metrics.FAULTS.values == {("paused", "persist"): 1}
             await stock.say("said while it is stopped")
             async with asyncio.timeout(60):  # the server counts an event a moment after its publication
