@@ -178,7 +178,8 @@ class Deployment(BaseSettings):
     database_schema: str = Field(
         default="mnemon",
         pattern=r"^[a-z_][a-z0-9_]{0,62}$",
-        description="Schema of all tables, and first part of the names of collections on a Qdrant server.",
+        description="Schema of all tables, and first part of the names of collections on a Qdrant server, "
+        "such as mnemon_eu.",
     )
     pg_pool_min: int = Field(
         default=1,

@@ -107,7 +107,7 @@ def read_storage_time(headers: Mapping[str, str] | None, sequence: int, nanoseco
 
 
 def read_original_time(headers: Mapping[str, str] | None, sequence: int, nanoseconds: int) -> int:
-    """Return the storage time of an event; for an event that a move copied, that in the other log.
+    """Return the storage time of an event; for an event that a move copied, its time in the other log.
 
     Arguments and unit are those of `read_storage_time`.
     """

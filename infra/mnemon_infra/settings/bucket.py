@@ -1,4 +1,4 @@
-"""Settings bucket: reading its newest entries, its history, and writing entries."""
+"""Bucket of settings: reading of its newest entries and of their history, and writing of entries."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -74,7 +74,10 @@ async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """Return a tenant's own settings; an empty document if the newest entry is not a JSON object."""
+    """Return the newest entry of a tenant's own settings.
+
+    If the entry is not a JSON object, its `document` is `NOTHING`.
+    """
     body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(parse_document(body), revision, body)

@@ -134,7 +134,7 @@ def parse_residence(body: bytes | None) -> Residence | None:
 
 
 def apply_residence(residences: dict[str, Residence], key: str, body: bytes | None) -> bool:
-    """Apply an entry of the bucket to the residences by tenant; return False for a key of another kind.
+    """Apply an entry of the bucket to `residences`, by tenant; return False for a key of another kind.
 
     Raises:
         ValueError: the entry is not a residence, has a state of a newer version, or has a key that no tenant

@@ -13,7 +13,7 @@ _OURS = "mnemon"
 
 
 class _StandardErrorHandler(logging.StreamHandler[TextIO]):
-    """Writes to the current `sys.stderr`, which may have been replaced since the start."""
+    """Handler that writes to the current `sys.stderr`, which may have been replaced since the start."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr

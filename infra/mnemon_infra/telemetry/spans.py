@@ -23,7 +23,7 @@ _SAMPLED: Final = 1
 
 
 class SpanFactory:
-    """Makes the spans of this process. OpenTelemetry's variables set the sampler and the destination.
+    """Factory of the spans of this process. OpenTelemetry's variables set the sampler and the destination.
 
     No span contains a tenant, a user or a text: the position and the id of an event are enough to find these.
     """
