@@ -26,7 +26,7 @@ and the id of its own events, which it may do with `sent_at` and `id` too.
 
 
 class MovedFrom(NamedTuple):
-    """Origin of an event that a move copied from the log of another deployment, the other log.
+    """Origin of an event that a move copied from the log of another deployment ("the other log").
 
     Attributes:
         position: position of the event in the other log.

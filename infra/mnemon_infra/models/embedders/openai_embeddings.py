@@ -271,7 +271,7 @@ async def open_openai(
     """Open `model` for the duration of the block; None opens `USUAL_MODEL`.
 
     If `DIMENSIONS` does not have the model, a first request finds the dimension of its vectors. `try_seconds`
-    and `retries` are as for `TIMEOUT` and `RETRIES`.
+    and `retries` replace `TIMEOUT` and `RETRIES`.
 
     Raises:
         EmbeddingNotConfigured: the key is missing, or has characters that no request can carry.

@@ -20,7 +20,7 @@ MOST_SENTENCES: Final = 50
 
 
 class SourcedStatement(NamedTuple):
-    """A statement, with the numbers of the messages that it is drawn from: its own, and its corrections."""
+    """A statement, with the numbers of its own message and of the messages that have corrected it."""
 
     statement: UserStatement
     numbers: tuple[int, ...]
