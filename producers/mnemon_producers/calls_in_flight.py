@@ -1,4 +1,4 @@
-"""The calls of a client that wait for an answer: closing lets them end, and begins no others."""
+"""Calls of a client that wait for an answer; closing the client waits for them and allows no others."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ CLOSED: Final = "the client was closed; connect again"
 
 
 class CallsInFlight:
-    """Counts the calls that wait for an answer, until the client closes."""
+    """Counter of a client's calls that wait for an answer."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -19,7 +19,7 @@ class CallsInFlight:
 
     @property
     def is_closing(self) -> bool:
-        """Whether `close` was called: no call may begin, and none may make a further attempt."""
+        """Whether `close` was called. Callers then begin no call and make no further attempt."""
         return self._is_closing.is_set()
 
     @contextmanager
@@ -41,6 +41,6 @@ class CallsInFlight:
                 await self._is_closing.wait()
 
     async def close(self) -> None:
-        """Wait until no call is in flight."""
+        """Set `is_closing`, and wait until no call is in flight."""
         self._is_closing.set()
         await self._is_empty.wait()

@@ -54,10 +54,10 @@ class MemoryClient(MemoryTools):
     lost. A publish returns the event's log position. A request with this position as `min_seq` waits for the
     event; `seen_seq` of the reply shows whether the reply reflects it.
 
-    A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument, and
-    is not sent. A request without a result raises `AskFailed`; a publish without a confirmation
-    raises `PublishFailed`. `context` raises none of these errors: it returns an empty context, and a bot can
-    answer without memory.
+    A method with an invalid argument raises `InvalidId` or `InvalidBody`, which names the argument, and does
+    not send the request or event. A request without a result raises `AskFailed`; a publish without a
+    confirmation raises `PublishFailed`. `context` raises none of these errors: it returns an empty context,
+    and a bot can answer without memory.
 
     Args:
         connection: an open connection of nats-py, which the caller closes. `connect` opens a connection.
@@ -93,8 +93,8 @@ class MemoryClient(MemoryTools):
 
         Raises:
             InvalidId: the tenant cannot be an id.
-            NotConnected: no server answered or accepted the credentials, or the login that the environment
-                names cannot be used.
+            NotConnected: `url` has no address, no server answered or accepted the credentials, or the login
+                that the environment names cannot be used.
         """
         check_id("tenant", tenant)
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": build_inbox_prefix(tenant)}
@@ -170,7 +170,7 @@ class MemoryClient(MemoryTools):
     async def outcome(self, user: str, seq: int) -> EventOutcome:
         """Return the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
 
-        For a rejected event, `rejected` has the reason.
+        For a rejected event, the field `rejected` of the result has the reason.
 
         Raises:
             InvalidBody: `seq` is not the position of an event, which is 1 or higher.
@@ -194,15 +194,16 @@ class MemoryClient(MemoryTools):
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
-        """Add many events, in their order, in atomic batches, for example for an import.
+        """Add many events, in their order, in atomic batches, for example for an import; return the totals.
 
         Events may come from any iterable, also from an asynchronous iterable. The client reads them at the
-        rate at which the log accepts them.
+        rate at which the log accepts them. If the server refuses a batch, the client publishes the events of
+        the batch separately and at the same time, so their order may change.
 
         Args:
             events: events such as `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`.
                 Publishing an event with an id again changes nothing.
-            progress: function that is called after each batch with the total so far.
+            progress: function that is called after each batch with the totals so far.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
@@ -219,11 +220,11 @@ class MemoryClient(MemoryTools):
         discard_previous: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Start a conversation, which becomes current, as `/new` does. Return the log position.
+        """Start a conversation, which becomes the user's current one. Return the log position.
 
         Args:
             user: the user whose conversation it is.
-            conversation: its id; None makes a UUID from the event's id.
+            conversation: the id of the conversation; None makes a UUID from the event's id.
             discard_previous: remove all earlier messages of the user, in every conversation.
             id: the event's identity, as in `publish`.
 
@@ -316,10 +317,11 @@ class MemoryClient(MemoryTools):
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
     ) -> HistoryReplyV1:
-        """Return the last messages of a conversation, oldest first; `as_of` as in `context`.
+        """Return the last messages of a conversation, oldest first; `min_seq` and `as_of` as in `context`.
 
-        With `before`, a log position, return the last messages before it: give the `seq` of the first message
-        of the former reply, and its `conversation`, until a reply has no messages.
+        With `before`, a log position, return the last messages before it. To read page by page, give the
+        `seq` of the first message of the previous reply, and the `conversation` of that reply, until a reply
+        has no messages.
 
         Raises:
             AskFailed: the request got no result, or `retrieve` is too old for `before`.

@@ -4,9 +4,11 @@ from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
-    """No NATS server answered or accepted the credentials, or the login in the environment cannot be used.
+    """The client has no connection to NATS.
 
-    `problem` says what happened. `next_step` is what to check at the address; empty if `problem` has it.
+    Causes: `url` has no address, no server answered or accepted the credentials, or the login that the
+    environment names cannot be used. `problem` says what happened; `next_step` is empty if `problem` has the
+    next step.
     """
 
     def __init__(self, problem: str, next_step: str = "") -> None:

@@ -37,7 +37,7 @@ class ChatEvent(NamedTuple):
 
 
 class EncodedEvent(NamedTuple):
-    """An event encoded for the wire; `id` is its own id, `message_id` the value of `Nats-Msg-Id`."""
+    """An event encoded for the wire; its `id` is given or generated, `message_id` is its `Nats-Msg-Id`."""
 
     subject: str
     id: str

@@ -53,18 +53,18 @@ class FactTools:
         """Propose a fact, and return the decision on it.
 
             reply = await memory.save("u42", "Prefers trains to planes", importance="high")
-            reply.decision, reply.id     # "saved", "pf_007": or "updated", "confirmed", "rejected"
+            reply.decision, reply.id     # "saved" (or "updated", "confirmed", "rejected"), "pf_007"
 
         Args:
             user: the user whose fact it is.
             text: the fact, one sentence that is clear on its own.
-            kind: the kind of the fact; None derives the kind from the words.
-            tier: `profile` is for every context, `working` for every context until the fact's date, `archive`
-                for contexts whose query finds the fact. None derives the tier: `working` for a fact with a
-                date, otherwise from the kind and the words.
-            importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the words.
+            kind: the kind of the fact; None derives the kind from the text.
+            tier: `profile` is for every context, `working` for every context until `expires_at`, `archive`
+                for contexts whose query finds the fact. None derives the tier: `working` if `expires_at` is
+                given or the text names an end or a passing state, otherwise from the kind and the text.
+            importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the text.
             expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
-                working fact the end that its words name, else that of the setting `limits.working_days`.
+                working fact the end that its text names, else that of the setting `limits.working_days`.
 
         Returns:
             The decision, with the `id` of the saved or updated fact, or of the known fact that says the same.
@@ -149,7 +149,7 @@ class FactTools:
                 memory: `short` (the newest messages of the conversation), `medium` (summaries and working
                 facts), `long` (other facts, other messages, documents). None means facts, or
                 documents if `collection` or `origin` is given.
-            explain: return the parts of each score.
+            explain: return for each hit the components of its score, in `parts`.
             min_seq: reflect the log up to this position.
             as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position.
             collection: search only documents of this collection, such as a repository.
@@ -225,8 +225,8 @@ class FactTools:
     ) -> UpdateReplyV2:
         """Change a fact, by its id or by a query that clearly means one fact.
 
-        Omitted arguments do not change the fact, except that a new text or tier may change its date. The
-        former content is kept as a former version.
+        Omitted arguments do not change the fact, except that a new text or tier may change `expires_at`.
+        The former content is kept as a former version.
 
         Args:
             user: the user whose fact it is.
@@ -244,9 +244,9 @@ class FactTools:
             change one of them by its id.
 
         Raises:
-            AskFailed: no fact has the id, or the query means no fact (`not_found`); or the policy refuses the
+            AskFailed: no fact has the id, or the query means no fact (`not_found`); or the policy rejects the
                 text, another fact says the same, or the tier is full (`refused`); or both or none of `id` and
-                `query` are given, or the date is in the past (`bad_request`).
+                `query` are given, or `expires_at` is in the past (`bad_request`).
         """
         changes: dict[str, Any] = {
             "text": text,
@@ -281,9 +281,9 @@ class FactTools:
             query: words that clearly mean one fact.
 
         Returns:
-            The `id` and `text` of the removed fact, and `restore`, unless its date had passed: pass the reply
-            to `restore` to save the fact again. If the query does not clearly mean one fact, the reply has no
-            `id` but at most five `candidates`, best first: forget one of them by its id.
+            The `id` and `text` of the removed fact, and `restore`, unless the fact had expired: pass the
+            reply to `restore` to save the fact again. If the query does not clearly mean one fact, the reply
+            has no `id` but at most five `candidates`, best first: forget one of them by its id.
 
         Raises:
             AskFailed: no fact has the id, or the query means no fact (`not_found`); or both or none of `id`
@@ -299,7 +299,7 @@ class FactTools:
             The decision; if the fact is saved, it has a new `id` and no former versions.
 
         Raises:
-            InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.
+            InvalidBody: the reply has no `restore`: no fact was removed, or the fact had expired.
             AskFailed: no decision is known, as for `save`.
         """
         if forgotten.restore is None:
@@ -307,7 +307,7 @@ class FactTools:
                 "restore",
                 "no fact was removed, so there is none to restore; give a reply to `forget` that has an `id`"
                 if forgotten.id is None
-                else f"the date of the fact {forgotten.id} had passed; save its text again with `save` and a "
-                "later `expires_at`",
+                else f"the fact {forgotten.id} had expired; save its text again with `save` and a later "
+                "`expires_at`",
             )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

@@ -24,7 +24,7 @@ _TIME = "%I:%M %p on %d %B, %Y"
 
 
 class NotLocomo(ValueError):
-    """The text is not a LoCoMo file; the message names the invalid place, and no next step."""
+    """The text is not a LoCoMo file. The message names the invalid place; the caller adds the next step."""
 
 
 class _Turn(BaseModel):

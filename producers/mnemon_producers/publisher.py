@@ -26,7 +26,7 @@ BATCH_MESSAGES = 1000
 """Maximum number of messages that the server accepts in one atomic batch."""
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of the bodies of a batch, unless it has one message; a batch stays small in memory."""
+"""Maximum size of the bodies of a batch of several messages, in bytes; it limits memory use."""
 
 # Events after which the event loop runs while a batch is written: the loop writes to the socket only when it
 # runs.
@@ -74,7 +74,7 @@ PublishProgress: TypeAlias = Callable[[Published], None]
 
 
 class Publisher:
-    """Publishes chat events of one tenant to the log.
+    """Publisher of the chat events of one tenant to the log.
 
     Args:
         connection: an open connection; the publisher does not close it.
@@ -116,7 +116,7 @@ class Publisher:
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
         """Publish events in their order, in atomic batches, and return the totals.
 
-        Two or three batches are in memory at a time.
+        At most three batches are in memory at a time.
 
         While the server makes one batch durable, the client encodes the next and sends it. A batch is
         committed after the previous batch, so the log has the batches in order even after retries. If the
@@ -194,7 +194,7 @@ class Publisher:
             return await self._publish_each(batch)
 
     async def _stage_batch(self, batch: list[EncodedEvent]) -> dict[str, str]:
-        """Send all events but the last event, and return the headers that commit the staged events."""
+        """Send all events but the last one; return the headers with which the last one commits the batch."""
         batch_id, traced = _generate_id(), tracing.build_trace_headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
@@ -288,7 +288,7 @@ class Publisher:
             case NoStreamResponseError():
                 return f"the stream {LOG} does not exist; run `mnemon provision`"
             case nats.errors.OutboundBufferLimitError():
-                return "the connection is down, and its buffer is full; publish again when it is back"
+                return "the connection is down, and its buffer is full; publish again after the reconnect"
         is_there = False
         with suppress(nats.errors.Error, TimeoutError):
             await self._connection.flush(1)

@@ -29,7 +29,7 @@ _OTHER_VERSION = "Check that the client and the deployment have the same version
 
 
 class Questioner:
-    """Sends requests for the users of one tenant.
+    """Sender of requests for the users of one tenant.
 
     Args:
         connection: an open connection; the questioner does not close it.
@@ -64,8 +64,8 @@ class Questioner:
             request: the body of the request.
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
-            request_id: id of the request; a repeated request with the same id changes nothing a second time.
-                An `update` with a query may change another fact.
+            request_id: id of the request; a repeated request with the same id changes nothing a second time,
+                except that a repeated `update` with a query may change another fact.
 
         Raises:
             InvalidId: `user` cannot be an id.
@@ -115,7 +115,7 @@ class Questioner:
 def _encode_request(request: Contract) -> bytes:
     """Return the JSON of a request without fields that are None or were not given.
 
-    The settings may have values for the absent fields.
+    For absent fields, `retrieve` uses the values of the settings, if there are any.
 
     Raises:
         InvalidBody: the JSON is larger than `BODY_LIMIT`.

@@ -169,9 +169,9 @@ class MemoryTools(FactTools):
     async def remove_document(
         self, user: str, document_id: str, *, limit: int | None = None
     ) -> DocumentReplyV1:
-        """Remove a document from all searches; return at most `limit` of the others, 0 to 1000.
+        """Remove a document from all searches; return at most `limit` of the remaining documents.
 
-        None means 1000.
+        `limit` is 0 to 1000; None means 1000.
         """
         request = DocumentV1.create_strict(
             action="remove", document_id=document_id, **({} if limit is None else {"limit": limit})

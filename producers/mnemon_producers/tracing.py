@@ -4,7 +4,7 @@ import sys
 
 
 def build_trace_headers() -> dict[str, str]:
-    """Return the header of the bot's current span; empty without a span.
+    """Return the header `traceparent` of the bot's current span; empty without a span.
 
     The function imports nothing: a bot that has a span has imported OpenTelemetry.
     """

@@ -88,7 +88,7 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
       } as const;
       const context = await memory.context(user, request);
       if (context.error) onError(context.error);
-      // Published behind the context, so that it does not have this message, and while the model answers.
+      // Published after the request of the context, which must not have this message, and while the model answers.
       const isStored = at === prompt.length - 1 && query ? publish("user", prompt) : last;
       const placed = { ...params, prompt: placeContext(prompt, at, splitContext(context, texts)) };
       calls.set(placed, { prompt, isStored });
@@ -125,7 +125,10 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
   };
 }
 
-/** Returns the last message's id: a digest of conversation, content, the message before, and the number of such pairs. */
+/**
+ * Returns the last message's id: a digest of its conversation, of its content and that of the message before it, and of
+ * the number of times that these two occur in succession.
+ */
 async function identifyLast(history: PromptMessage[], conversation = ""): Promise<string> {
   const contents = await Promise.all(history.filter(({ role }) => role !== "system").map(describeContent));
   const pairs = contents.map((content, at) => `${contents[at - 1] ?? ""}\n${content}`);

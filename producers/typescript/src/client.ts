@@ -42,9 +42,9 @@ export interface Timeouts {
   publish: number;
   /** Of all attempts at publishing together, from the first failure on. Default: 30,000. */
   retry: number;
-  /** Of a reply. Default: 3,000. */
+  /** Of every other request. Default: 3,000. */
   ask: number;
-  /** Of a change of a fact and of an erasure. `retrieve` waits up to 5 s for a decision on a fact. Default: 7,000. */
+  /** Of `save`, `update`, `forget` and `erase`. `retrieve` waits up to 5 s for a decision on a fact. Default: 7,000. */
   save: number;
 }
 
@@ -53,9 +53,9 @@ export interface ConversationOption {
   conversation?: string | undefined;
 }
 
-/** A reply that the client completes when the memory does not answer. */
+/** A reply of the memory or, if the request got no result, an empty one of the client. */
 export type DegradableReply<Reply> = Omit<Reply, "error"> & {
-  /** The reason, if the memory gave no answer; `degraded` is `["memory"]` then. */
+  /** The reason, if the request got no result; `degraded` is `["memory"]` then. */
   error?: RequestError;
 };
 
@@ -75,7 +75,7 @@ const PAGE_SIZE = 500;
 /** Verbs with the timeout `save`, because `retrieve` waits for a decision or an erasure. */
 const SLOW_VERBS: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
 
-/** Codes of errors after which a search continues without the memory. */
+/** Codes of errors for which `search` returns an empty reply. */
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout", "internal", "too_many_requests"]);
 
 /**
@@ -129,7 +129,7 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /**
-   * Starts a conversation, which becomes current, as `/new` does; returns the log position.
+   * Starts a conversation, which becomes the user's current one; returns the log position.
    *
    * @throws {PublishFailed} the event is not known to be stored.
    */
@@ -194,8 +194,8 @@ export class MemoryClient implements AsyncDisposable {
 
   /**
    * Returns the last messages of a conversation, oldest first. With `before`, a log position, returns the last
-   * messages before it: give the `seq` of the first message of the former reply, and its `conversation`, until a
-   * reply has no messages.
+   * messages before it. To read page by page, give the `seq` of the first message of the previous reply, and the
+   * `conversation` of that reply, until a reply has no messages.
    *
    * @throws {AskFailed} the request got no result, or `retrieve` is too old for `before`.
    */
@@ -244,7 +244,7 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /**
-   * Changes a fact, by its id or by a query that clearly means one fact. Without a `fact` in the reply nothing was
+   * Changes a fact, by its id or by a query that clearly means one fact. If the reply has no `fact`, nothing was
    * changed, and `candidates` has the facts that the query may mean.
    */
   async update(user: string, change: Requests["update"]): Promise<Replies["update"]> {
@@ -252,7 +252,7 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   /**
-   * Removes one fact, by its id or by a query that clearly means one fact. Without an `id` in the reply nothing was
+   * Removes one fact, by its id or by a query that clearly means one fact. If the reply has no `id`, nothing was
    * removed, and `candidates` has the facts that the query may mean.
    */
   async forget(user: string, fact: Requests["forget"]): Promise<ForgetReplyV1> {
@@ -262,7 +262,7 @@ export class MemoryClient implements AsyncDisposable {
   /**
    * Saves a removed fact again, from the reply of `forget`.
    *
-   * @throws {InvalidBody} no fact was removed, or the date of the fact had passed.
+   * @throws {InvalidBody} no fact was removed, or the fact had expired.
    */
   async restore(user: string, forgotten: ForgetReplyV1): Promise<Replies["save"]> {
     if (forgotten.restore) return this.ask(user, "save", forgotten.restore);
@@ -270,8 +270,7 @@ export class MemoryClient implements AsyncDisposable {
       "restore",
       forgotten.id == null
         ? "no fact was removed, so there is none to restore; give a reply to `forget` that has an `id`"
-        : `the date of the fact ${forgotten.id} had passed; save its text again with \`save\` and a later ` +
-            "`expires_at`",
+        : `the fact ${forgotten.id} had expired; save its text again with \`save\` and a later \`expires_at\``,
     );
   }
 
@@ -322,7 +321,7 @@ export class MemoryClient implements AsyncDisposable {
     return { ...page, documents };
   }
 
-  /** Makes a text searchable, in the scope `documents`; a known `document_id` adds a new version. */
+  /** Makes a text searchable, in the scope `documents`; replaces the text of a document with the same `document_id`. */
   async addDocument(
     user: string,
     text: string,
@@ -340,7 +339,7 @@ export class MemoryClient implements AsyncDisposable {
     return this.ask(user, "document", { ...options, action: "remove", document_id });
   }
 
-  /** Erases a user, or one conversation, for good; with `verify`, erases nothing and counts what is left. */
+  /** Erases a user, or one conversation, for good; with `verify`, erases nothing and counts the remaining items. */
   async erase(user: string, request: EraseV1 = {}): Promise<Replies["erase"]> {
     return this.ask(user, "erase", request);
   }

@@ -6,7 +6,7 @@ import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, 
 
 /** Options of `connectHttp`. */
 export interface HttpOptions {
-  /** A key of the gateway, which decides the tenant. `mnemon up` writes a first one to `gateway/key`. */
+  /** An API key, which decides the tenant. `mnemon up` writes the first one to the file `gateway/key`. */
   key: string;
   timeouts?: Partial<Timeouts>;
   /** In the place of the global `fetch`. */

@@ -28,6 +28,9 @@ export interface NatsOptions {
 /** The name of the stream of all events. */
 const LOG = "LOG";
 
+/** Next step after an acknowledgement that JetStream did not write. */
+const CHECK_RESPONDER = "check that no other program answers there";
+
 /** Milliseconds that closing waits for a connection that is lost. */
 const CLOSE_TIMEOUT = 2_000;
 
@@ -84,9 +87,11 @@ class NatsTransport implements Transport {
     given.set("Nats-Expected-Stream", LOG);
     const reply = await this.#request(subject, event.json, timeout, PUBLISH_PROBLEMS, given);
     const stored = readJson<Acknowledgement>(reply);
-    if (!stored) throw buildFailure("internal", `the acknowledgement on ${subject} is not JSON`);
+    if (!stored) throw buildFailure("internal", `the acknowledgement on ${subject} is not JSON; ${CHECK_RESPONDER}`);
     if (typeof stored.seq === "number") return stored.seq;
-    if (!stored.error) throw buildFailure("internal", `the acknowledgement on ${subject} has no position`);
+    if (!stored.error) {
+      throw buildFailure("internal", `the acknowledgement on ${subject} has no position; ${CHECK_RESPONDER}`);
+    }
     const { code, description } = stored.error;
     if (code < 500) throw buildFailure("refused", description, false);
     throw buildFailure("unavailable", `the server said: ${description}; publish again with the same id`);

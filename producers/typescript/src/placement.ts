@@ -80,7 +80,7 @@ function isSame(shown: string, sent: string): boolean {
   return consistsOf(shown, sent);
 }
 
-/** Returns whether a shown message consists of the text, and at most of a name, a time and white space around it. */
+/** Returns whether a shown message is the text, with at most a name and a time before it, and white space around it. */
 export function consistsOf(shown: string, text: string): boolean {
   const content = shown.trimEnd();
   return content.endsWith(text) && /(^|: |\] )\s*$/.test(content.slice(0, content.length - text.length));

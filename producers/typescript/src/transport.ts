@@ -52,7 +52,7 @@ export function buildInvalidReply(verb: keyof Requests, problem: string): Attemp
   return buildFailure("internal", `the reply to ${verb} is invalid: ${problem}. ${nextStep}`);
 }
 
-/** Returns an attempt that failed for a reason of its own, and not because the server refused a field. */
+/** Returns an attempt that failed for another reason than an invalid field. */
 export function buildFailure(code: RequestError["code"], message: string, retryable = true): AttemptFailed {
   return new AttemptFailed({ code, message, retryable });
 }

@@ -9,7 +9,7 @@ import { ID_LIMIT, findUnstorable } from "./subjects.js";
 /** Maximum size of a body, in bytes. */
 const BODY_LIMIT = 1_048_576;
 
-/** Keywords whose errors repeat that something below them is wrong. */
+/** Keywords whose errors only repeat the error of a part of the value. */
 const WRAPPERS = new Set(["properties", "anyOf", "items", "$ref", "additionalProperties"]);
 
 // NATS clients strip or fold these characters in a header, which would silently change the id.
@@ -100,7 +100,7 @@ function writeJson(field: string, value: unknown): string | undefined {
   }
 }
 
-/** Returns the first failure, with all others of the same value: one for each type that the value may have. */
+/** Returns the first failure, with all others at the same place: one for each type that the value may have. */
 function findFailures(schema: object, value: unknown): OutputUnit[] {
   let validator = validators.get(schema);
   if (!validator) validators.set(schema, (validator = new Validator(schema, "2020-12")));
