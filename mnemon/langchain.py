@@ -72,7 +72,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         self.tools: Sequence[BaseTool] = [self._create_tool(function) for function in TOOLS.values()]
 
     async def start_conversation(self, user: str) -> int:
-        """Begin a new conversation, as `/new` does: all earlier messages of the user are removed, facts stay.
+        """Begin a new conversation: all earlier messages of the user are removed, facts stay.
 
         A checkpointer keeps the earlier messages of the agent, but a model sees only the context and the
         messages of the present run. While the memory does not answer, the model sees all messages of the
@@ -101,7 +101,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         request: ModelRequest[MemoryUser],
         handler: Callable[[ModelRequest[MemoryUser]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Call the model with the context and the messages of this run; without a context, as requested."""
+        """Call the model with the context and this run's messages; if memory fails, with all messages."""
         begin = max(
             (at for at, each in enumerate(request.messages) if isinstance(each, HumanMessage)), default=0
         )

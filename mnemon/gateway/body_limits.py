@@ -22,7 +22,7 @@ BODY_SECONDS: Final = 30.0
 
 
 class BodyLimiter:
-    """Refuses requests whose body is too large or arrives too slowly."""
+    """ASGI middleware that refuses requests whose body is too large or arrives too slowly."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application

@@ -1,4 +1,4 @@
-"""Callers of the gateway: the key of a request, its permissions, and the number of its open requests."""
+"""Callers of the gateway: their keys with the permissions, and the open requests of each tenant."""
 
 from collections import Counter
 from http import HTTPStatus
@@ -77,7 +77,7 @@ class Caller(NamedTuple):
 
 
 class Callers:
-    """Checks the keys of requests, and counts the open requests of each tenant."""
+    """Callers of this process: checks the keys of requests, and counts the open requests of each tenant."""
 
     def __init__(self, keys: ApiKeys) -> None:
         self._keys = keys

@@ -10,7 +10,7 @@ from mnemon.gateway.problems import build_problem
 
 
 class KeyCheck:
-    """Identifies the callers of an application, and counts each request as open until the request ends.
+    """ASGI middleware that identifies callers, and counts each request as open until it ends.
 
     A request without a valid key is refused before its body is read, so that a slow body does not count
     toward the limit of open requests.

@@ -1,4 +1,4 @@
-"""Launcher of the gateway next to a stack, in a separate process; creates the first key of a folder."""
+"""Launcher of a stack's gateway in a separate process; it also creates the first key of the data folder."""
 
 import json
 import socket
@@ -50,6 +50,7 @@ async def serve_gateway(
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
+        OSError: no free port can be opened, or the file with the port cannot be written.
         BrokerUnreachable, nats.errors.Error: the NATS server does not answer, so the first key cannot be
             created.
         ApiKeysNotProvisioned: the bucket of keys is absent, so the first key cannot be created.

@@ -22,7 +22,7 @@ METADATA_PATH: Final = f"/.well-known/oauth-protected-resource{PATH}"
 
 
 class McpEndpoint:
-    """Checks the key of a request, and passes the request to the application of the MCP library."""
+    """ASGI application that checks the key of a request, and passes the request to the MCP library."""
 
     def __init__(self, callers: Callers, memory: MemoryAccess) -> None:
         self._memory = memory

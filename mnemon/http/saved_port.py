@@ -1,4 +1,4 @@
-"""Port of a service that a data folder remembers, so that its address stays the same."""
+"""Port of an HTTP service, saved in a data folder so that the address of the service stays the same."""
 
 import socket
 from contextlib import suppress
@@ -16,12 +16,12 @@ class PortTaken(Exception):
 
 
 def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.socket:
-    """Return a listening socket on this machine.
+    """Return a listening socket on 127.0.0.1, and save its port in `path`.
 
     Args:
         path: file with the port of the former run.
         port: the chosen port; None means the former port if that is free, else the usual port, else any.
-        usual: port of a first run; 0 means any free port.
+        usual: port of a first run, or if the former port is taken; 0 means any free port.
 
     Raises:
         PortTaken: the chosen port cannot be opened.
@@ -41,7 +41,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
 
 
 def read_saved_port(path: Path) -> int | None:
-    """Return the port of the former run; None if there was none."""
+    """Return the port of the former run; None if the file has none."""
     try:
         return int(path.read_text("ascii"))
     except (OSError, ValueError):

@@ -14,7 +14,7 @@ _GRACE = 5
 """Seconds for open requests to finish when the server stops."""
 
 READ_SECONDS = 30.0
-"""Seconds for a client to read `MIN_READ_BYTES` of what waits for it, before its connection ends."""
+"""Seconds for a client to read `MIN_READ_BYTES` of a waiting answer; else its connection ends."""
 
 MIN_READ_BYTES = 64 * 1024
 """Bytes that a client has to read in `READ_SECONDS`: 2 KiB/s."""

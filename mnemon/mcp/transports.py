@@ -75,7 +75,7 @@ def read_user_header(context: ServerRequestContext[Any], default: str | None = N
 
 
 class _TokenGuard:
-    """Accepts only requests with the token.
+    """ASGI middleware that accepts only requests with the token.
 
     After several wrong tokens, an address has to wait before any further request.
     """

@@ -35,7 +35,7 @@ class AnswerBuilder(Protocol):
         """Add the data of the next event of the stream."""
 
     def build_answer(self) -> Answer:
-        """Return the answer; its message is None if the stream has not ended the message, or has several."""
+        """Return the answer; its message is None if the message is not complete, or if there are several."""
 
 
 class EventStream:

@@ -1,4 +1,4 @@
-"""Wire format of Anthropic's messages."""
+"""Requests and answers of Anthropic's Messages API."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ Block = Mapping[str, Any]
 
 
 class AnthropicFormat:
-    """Reads requests and answers of Anthropic's messages, and adds a context to a request."""
+    """Wire format of Anthropic's Messages API."""
 
     provider = "anthropic"
 
@@ -144,7 +144,7 @@ def _list_blocks(content: str | Sequence[Block] | None) -> Sequence[Block]:
 def _is_question(message: Mapping[str, Any]) -> bool:
     """Return whether a message is from the user and has no results of tools.
 
-    Such results must come first in their message, so that no context can be put before them.
+    Results of tools must come first in their message, so no context can be put before them.
     """
     content = message["content"]
     return message["role"] == "user" and (

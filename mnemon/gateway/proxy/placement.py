@@ -40,7 +40,7 @@ class PlacedContext(NamedTuple):
 def split_context(reply: ContextReplyV1, history: Iterable[str]) -> PlacedContext:
     """Split a context in the format `xml` into its two parts.
 
-    The context does not repeat `history`, the texts of the messages that the client sends.
+    Messages of the context that are also in `history`, the texts that the client sends, are left out.
     """
     sent = [rendered for text in history if (rendered := _render_text(text))]
     stable: list[str] = []

@@ -25,10 +25,10 @@ REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
 
 MAX_TASKS: Final = 256
-"""Number of running tasks at which the messages of further requests are left out, because a task may hold a
-whole history.
+"""Number of running tasks at which the messages of a further request, and then its answer, are not published,
+because a task may hold a whole history.
 
-The next request of the conversation has the messages again. Answers are published in any case.
+The next request of the conversation has these messages again. Answers to earlier requests have no such limit.
 """
 
 STOP_SECONDS: Final = 4.0
@@ -47,7 +47,7 @@ class Thread(NamedTuple):
 
 
 class ConversationRecorder:
-    """Publishes messages in background tasks, which continue when the client disconnects."""
+    """Recorder that publishes messages in background tasks, which continue when the client disconnects."""
 
     def __init__(self, memory: MemoryAccess) -> None:
         self._memory = memory
@@ -58,7 +58,7 @@ class ConversationRecorder:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Run until the end of the block; then wait up to `STOP_SECONDS` for messages to be published."""
+        """At the end of the block, wait up to `STOP_SECONDS` for the running tasks; then cancel them."""
         try:
             yield
         finally:
@@ -151,7 +151,7 @@ class ConversationRecorder:
 
         The first message of a history gets another id when the client leaves out the messages before it, so
         it is compared by its content. At most `MAX_HISTORY` stored messages are compared. If the conversation
-        cannot be read, only the first message is left out.
+        cannot be read, only a message with `is_head` is left out.
         """
         request = HistoryV1(
             limit=min(MAX_HISTORY, len(messages) + _OVERLAP), conversation=thread.conversation

@@ -26,7 +26,7 @@ client with shorter timeouts disconnects, which ends the request."""
 
 
 class AnswerReader:
-    """Reads the answer from the bytes of a response."""
+    """Reader of the answer in a response, from the bytes of the response."""
 
     def __init__(self, wire_format: WireFormat) -> None:
         self._format = wire_format

@@ -83,7 +83,7 @@ class Proxy:
             yield
 
     async def identify_caller(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if the key cannot be checked now and has a header of its own.
+        """Return the caller; None if the key is in the header `Mnemon-Key` and cannot be checked now.
 
         The proxy forwards a request without a caller to the provider, without memory. While a key cannot be
         checked, the caller of its last successful check is returned for up to `ACCEPTED_SECONDS` seconds.
@@ -271,7 +271,7 @@ def _find_keys(request: Request) -> ClientKeys:
 
 
 def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thread:
-    """Return user and conversation of a request.
+    """Return user and conversation of a request; `named` is the user that its body names.
 
     Raises:
         Problem: the request names no user, the key does not permit the user, or a header is not UTF-8.

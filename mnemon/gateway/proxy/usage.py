@@ -27,7 +27,7 @@ PAUSE = 1.0
 
 
 class UsageRecorder:
-    """Publishes an event `model.called` for each answer."""
+    """Recorder that publishes an event `model.called` for each answer."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection

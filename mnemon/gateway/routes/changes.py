@@ -68,7 +68,7 @@ async def _select_events(
         ),
     ] = None,
 ) -> SelectedEvents:
-    """Return the events that a caller may follow.
+    """Return the filter of the events that a caller may follow.
 
     A refusal must happen here: once the stream has begun, the answer can no longer have an error status.
     """
@@ -89,7 +89,10 @@ async def _stream_changes(
     ] = None,
     last_event_id_of_query: Annotated[
         LogPosition | None,
-        Query(alias="lastEventId", description="As the header, for libraries that send it in the address."),
+        Query(
+            alias="lastEventId",
+            description="As the header `Last-Event-ID`, for libraries that send the position in the query.",
+        ),
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Send events as the log stores them.
