@@ -1,4 +1,4 @@
-"""Conversation with a model: publishes messages, answers with the context, and has commands for memory."""
+"""Conversation of a user with a model that gets the context, with slash commands for the memory."""
 
 import asyncio
 import re
@@ -190,7 +190,7 @@ class ChatConversation:
     async def _search_message(self, text: str, min_seq: int) -> SearchReplyV2:
         """Return the hits for a message, except hits with the same text.
 
-        A failed search has no hits, and its error code in `degraded`.
+        The reply to a failed search has no hits, and the error code in `degraded`.
 
         Call this before the answer is published: a later search would find the answer, too.
         """

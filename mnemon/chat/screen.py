@@ -20,7 +20,7 @@ _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system
 
 
 class ChatScreen:
-    """Shows the chat on standard output: in colour on a terminal, plain in a pipe."""
+    """Output of the chat on a console: in colour on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

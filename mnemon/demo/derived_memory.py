@@ -50,6 +50,8 @@ async def derive_memory(
 ) -> DerivedMemory:
     """Let the consumers read all messages with a model, or with built-in rules if `model` is None.
 
+    Return the memory that they derived.
+
     Raises:
         NotDerived: the consumers do not finish within `LEARNING_TIMEOUT` seconds.
     """
@@ -114,7 +116,10 @@ async def _load_summaries(connection: Client, tenant: str, user: str) -> list[st
 async def _load_extracted(
     connection: Client, tenant: str, after: int
 ) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Return the new facts, each with its first source message, and the number of decisions by outcome."""
+    """Return facts and decisions after the log position `after`.
+
+    The result is each new fact with its first source message, and the number of decisions by outcome.
+    """
     drawn: list[ExtractedFact] = []
     decisions: Counter[str] = Counter()
     for user in USERS:
@@ -138,7 +143,7 @@ async def _load_source(connection: Client, sources: tuple[int, ...]) -> MessageV
 
 
 async def _sum_model_calls(connection: Client, after: int) -> dict[str, ModelCalls]:
-    """Return the calls and tokens of models, by purpose."""
+    """Return the calls and tokens of models after the log position `after`, by purpose."""
     spent: dict[str, ModelCalls] = {}
     async for _, _, event in read_events(connection, build_event_filter("model.called"), after):
         assert isinstance(event, ModelCalledV2)

@@ -63,7 +63,7 @@ CONTEXT_BUDGET: Final = 450
 
 
 async def collect_facts(memory: MemoryClient, jetstream: JetStreamContext) -> DemoFacts:
-    """Save facts, forget a fact, and search. All earlier events must be indexed."""
+    """Save facts, forget one, search, and request a context. All earlier events must be indexed."""
     told = [each async for each in _propose_facts(memory, jetstream)]
     forgotten = await _forget_fact(memory)
     seen = forgotten.seen_seq

@@ -37,7 +37,7 @@ class DuplicateMessage:
 
 @dataclass(frozen=True, slots=True)
 class BotReplies:
-    """Replies that a bot gets.
+    """Replies to the requests of the demo, as a bot gets them.
 
     Attributes:
         context: context of Anna, ready for a model.
@@ -134,7 +134,7 @@ class DemoFacts:
 
 
 class ExtractedFact(NamedTuple):
-    """A fact that was extracted from messages; `source` is the first of them, None without one."""
+    """A fact that was extracted from messages; `source` is its first source message, if it has one."""
 
     user: str
     id: str
@@ -171,7 +171,7 @@ class DerivedMemory:
     seq: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the memory as JSON values; facts of users without a summary are left out."""
+        """Return the memory as JSON values; facts of users who are not in `summaries` are left out."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
@@ -189,8 +189,8 @@ class DemoReport:
 
     Attributes:
         vectors: name and version of the vector store.
-        published: events that were sent.
-        log_events: events that the log has after the publication of the sample.
+        published: number of events that were sent.
+        log_events: number of events in the log after the publication of the sample.
         kept: number of messages that are stored and visible, by user.
         discarded: messages that each `started` event with `discard_previous` removed.
         cleared: messages that each `cleared` event removed.
@@ -237,7 +237,10 @@ class DemoReport:
         return sum(self.outcomes.values()) == self.published
 
     def to_json(self) -> dict[str, Any]:
-        """Return the outcome as JSON values, without removed messages, duplicates and replies."""
+        """Return the report as JSON values, with only the counts of removed messages and duplicates.
+
+        The replies are left out.
+        """
         return {
             "vectors": self.vectors,
             "published": self.published,

@@ -1,4 +1,4 @@
-"""Run of the demo: starts servers in a temporary folder, publishes the sample, and asks for its memory."""
+"""Run of the demo: starts servers in a temporary folder, publishes the sample, and reads its memory."""
 
 import asyncio
 import time
@@ -102,7 +102,7 @@ async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
 
 
 class _Demo:
-    """Publishes the sample, waits until it is persisted, and asks for its memory."""
+    """Steps of the demo: publishes the sample, waits until it is stored and indexed, and reads its memory."""
 
     def __init__(
         self, memory: MemoryClient, jetstream: JetStreamContext, screen: DemoScreen, report: DemoReport
@@ -134,7 +134,7 @@ class _Demo:
         await self._wait_for_position(AppliedPosition("index"), self._report.log_events, "indexed")
 
     async def collect_replies(self) -> None:
-        """Ask for the memory as a bot does."""
+        """Request the memory as a bot does, and put the replies into the report."""
         end = await read_log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages

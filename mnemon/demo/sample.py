@@ -38,7 +38,7 @@ def read_sample() -> tuple[SampleLine, ...]:
     """Return the lines in the order of publication.
 
     Raises:
-        InvalidBody: a line that is not marked as broken does not satisfy its contract.
+        InvalidBody: the `body` of a line does not satisfy its contract.
     """
     text = (files("mnemon.demo") / "conversation.jsonl").read_text(encoding="utf-8")
     return tuple(_parse_line(**json.loads(line)) for line in text.splitlines())

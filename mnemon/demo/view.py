@@ -66,7 +66,7 @@ _INTRODUCTION: Final = (
 
 
 class DemoScreen:
-    """Shows the progress of the demo, with progress bars in its `with` block if the console is a terminal."""
+    """Output of the demo's progress; on a terminal, its `with` block has progress bars."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -356,7 +356,7 @@ _STYLES: Final = {
     "saved": "green",
     "confirmed": "cyan",
     "updated": "yellow",
-    "refused": "red",
+    "rejected": "red",
     "forgotten": "magenta",
 }
 
@@ -399,7 +399,7 @@ def _render_decisions(proposals: Iterable[ProposedText]) -> Table:
                     rows, "updated", fact_id, each.text, f"was “{former.text}”; {_describe_evidence(by)}"
                 )
             case FactRejectedV1(reason=rule, detail=detail):
-                _add_row(rows, "refused", rule, each.text, detail or "")
+                _add_row(rows, "rejected", rule, each.text, detail or "")
     return rows
 
 

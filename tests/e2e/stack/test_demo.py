@@ -160,7 +160,7 @@ async def test_demo_prints_every_step_into_a_file(folder: Path) -> None:
     story = demo.out
     assert "\x1b" not in story
     for part in (
-        "refused    secret     Her museum card",
+        "rejected   secret     Her museum card",
         "was “Пьёт кофе по утрам”",
         "<key_facts>",
         "diet: pescatarian",  # what Anna said last, not what she said first

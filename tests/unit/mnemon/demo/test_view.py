@@ -130,7 +130,7 @@ def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
     screen = shown(report_of(kept=18), 100)
     for text in (
         "5 facts proposed, 1 kept",
-        "refused    question   [what]?",
+        "rejected   question   [what]?",
         "was “Likes [b]tea[/b]”; the newer fact says that the older one has ended",
         "was “Is fond of tea”; changed by `update`",
         'await memory.search("anna", "ferries", scope=["messages"])',
