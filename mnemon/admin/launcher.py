@@ -1,4 +1,4 @@
-"""Launcher of the admin page next to a stack, in a separate process that runs only while the page is used.
+"""Launcher of a stack's admin page in a separate process, which runs only while the page is used.
 
 The process of the stack answers bots, so it does not render pages.
 """
@@ -59,11 +59,12 @@ async def serve_admin_page(
 ) -> AsyncIterator[PageAddress]:
     """Serve the admin page of the stack in the folder `data`, for the duration of the block.
 
-    The page listens on this machine only. If `port` is None, `open_page_socket` chooses the port.
+    The page listens on 127.0.0.1. If `port` is None, `open_page_socket` chooses the port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.
-        OSError: the token can be neither read nor written.
+        OSError: the token can be neither read nor written, no free port can be opened, or the file with the
+            port cannot be written.
     """
     kept = deployment.admin_token
     order = LaunchOptions(
@@ -82,9 +83,9 @@ async def serve_admin_page(
 
 
 def open_page_socket(data: Path, port: int | None) -> socket.socket:
-    """Return a listening socket on this machine.
+    """Return the listening socket of the admin page of the stack in the folder `data`, on 127.0.0.1.
 
-    If `port` is None, take the former port of the folder if that is free, else any free port.
+    If `port` is None, take the port of the former run if that is free, else any free port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

@@ -46,7 +46,7 @@ class StatusSample(NamedTuple):
 
 
 class LiveStatus:
-    """Takes samples on request, and keeps the samples of the last `SPAN` seconds."""
+    """Sampler of the live status; it takes samples on request, and keeps those of the last `SPAN` seconds."""
 
     def __init__(self, parts: ServerConnections) -> None:
         self._parts = parts
@@ -69,7 +69,7 @@ class LiveStatus:
             return list(self._samples)
 
     async def get_health(self) -> Health:
-        """Return the report of `mnemon status`; servers that do not answer are part of it."""
+        """Return the report of `mnemon status`, which also names servers that do not answer."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
                 health = await examine_deployment(self._parts.deployment, self._parts.data)

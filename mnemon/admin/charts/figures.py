@@ -102,7 +102,11 @@ def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
 
 
 def find_read_durables(samples: Sequence[StatusSample]) -> set[str]:
-    """Return the names of the durables that running processes read."""
+    """Return the names of the durables that a process reads.
+
+    The signs are a pull request or an unacknowledged delivery in a sample of the last `_RECENT` seconds, or a
+    rate above 0.
+    """
     since = samples[-1].consumers.at - _RECENT
     seen = [each.consumers.infos for each in samples if each.consumers.at >= since] + [
         samples[-1].consumers.infos

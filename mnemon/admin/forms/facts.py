@@ -10,7 +10,7 @@ from mnemon_producers.errors import AskFailed
 
 TIERS: Final[Mapping[Tier, str]] = {
     "profile": "always shown to the model",
-    "working": "shown until its date",
+    "working": "shown until it expires",
     "archive": "shown when a query finds it",
 }
 

@@ -170,7 +170,7 @@ def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:
 
 
 def _parse_selected_ids(form: Mapping[str, str]) -> list[int]:
-    """Return the ids of the ticked dead letters, or of all on the page; the oldest first."""
+    """Return the ids of the ticked dead letters, or of all shown if `which` is `shown`; oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
     return sorted(id_ for each in found if (id_ := parse_whole_number(each)) is not None)

@@ -77,7 +77,7 @@ async def save_settings(visit: Visit) -> Response:
     tenant = visit.form.get("tenant") or None
     controls = {group.name or _UNNAMED_GROUP: each for group, each in _CONTROLS}.get(visit.form["group"])
     if controls is None:
-        raise InvalidBody("group", "is not a group of settings; reload the page")
+        raise InvalidBody("group", f"{visit.form['group']!r} is not a group of settings; reload the page")
     changed = {each.name: each.read_value(visit.form) for each in controls if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
@@ -117,7 +117,7 @@ async def unset_setting(visit: Visit) -> Response:
 
 @pages.get("/settings/history")
 async def show_history(visit: Visit) -> Response:
-    """Show the kept revisions, the newest first."""
+    """Show the revisions of the settings that are kept, newest first."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.connections.get_broker()
     found = await read_history(connection, tenant)

@@ -33,7 +33,7 @@ async def erase_user(visit: Visit) -> Response:
 async def verify_erasure(visit: Visit) -> Response:
     """Show the number of items that each store still has of the user.
 
-    If the form has words, also show how many texts of each store contain them.
+    If the form has the field `text`, also show how many texts of each store contain it.
     """
     page_user = PageUser.from_fields(visit.form)
     memory = await page_user.connect_memory(visit)

@@ -19,7 +19,7 @@ _MAX_TENANTS: Final = 500
 
 @pages.get("/users")
 async def show_users(visit: Visit) -> Response:
-    """Show the users of a tenant whose ids begin with a given text."""
+    """Show the users of a tenant, or only those whose ids begin with a given text."""
     database = await visit.connections.get_database()
     tenants = await database.run_query(stored.list_tenants(_MAX_TENANTS))
     tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")

@@ -28,7 +28,7 @@ class Session:
 
 
 class Access:
-    """Begins, checks and ends sessions.
+    """Access of browsers to the page: begins, checks and ends sessions.
 
     Args:
         token: the token of the login, which also signs sessions: a new token ends all sessions.

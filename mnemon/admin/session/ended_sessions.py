@@ -39,5 +39,5 @@ class EndedSessions:
 
 
 def read_ended_sessions(data: Path) -> EndedSessions:
-    """Return the ended sessions of a folder."""
+    """Return the ended sessions that the data folder `data` keeps."""
     return EndedSessions(open_admin_folder(data) / "ended")
