@@ -1,4 +1,4 @@
-"""Bare loop that `bench dedupe` compares with: embeds, searches and upserts each proposal.
+"""Bare loop that `bench dedupe` compares with: embeds each proposal, and upserts it unless a search finds it.
 
 It has no log, no locks and no rules.
 """

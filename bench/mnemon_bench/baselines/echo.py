@@ -1,4 +1,4 @@
-"""Server that echoes NATS requests with stock nats-py and does no other work, in a separate process.
+"""Server that answers NATS requests with fixed bytes, in a separate process: stock nats-py and no more.
 
 The benches `retrieve`, `context` and `search` compare with it.
 """

@@ -41,7 +41,7 @@ _MODEL: Final = "a-model"
 _TENANT: Final = "bench"
 
 Send = Callable[[int, int], Awaitable[None]]
-"""Sends a request: number of the caller, number of the request."""
+"""Function that sends a request; its arguments are the number of the caller and that of the request."""
 
 
 async def run(

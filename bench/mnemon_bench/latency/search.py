@@ -46,7 +46,7 @@ STAGES = (
     (MemorySize(1, 400), MemorySize(1, 1_000), MemorySize(1, 10_000)),
     (MemorySize(1, 100_000), MemorySize(1_000, 100)),
 )
-"""Tenants by stage. A stage is measured before the next is loaded, so the first searches a small store."""
+"""Tenants by stage. A stage is measured before the next is loaded, so the store of the first is small."""
 
 
 async def run(

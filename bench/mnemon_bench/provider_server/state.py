@@ -143,7 +143,7 @@ class ProviderState:
                 released.set()
 
     def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
-        """Answer a request, after the time that the model takes and once no hold matches the request.
+        """Answer a request after the time that the model takes, once all holds on the request are released.
 
         Raises:
             ValueError: the text is longer than `longest`.

@@ -45,7 +45,7 @@ DEPTHS: Final = (5, 10)
 
 
 class FoundMessages(NamedTuple):
-    """Messages found for one query, as `score_messages` takes them besides the intent and the statistics.
+    """Messages found for one query: the arguments of `score_messages` other than intent and statistics.
 
     Attributes:
         candidates: the candidates to rank, by event id.

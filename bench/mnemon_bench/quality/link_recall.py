@@ -32,7 +32,7 @@ SETTINGS: Final = Retrieval(decay=False)
 
 
 class LinkedQuestion(NamedTuple):
-    """A question with the ids of the turns that the ranking of facts finds, best first."""
+    """A question with the ids of the turns that the ranking finds without and with links, best first."""
 
     question: LabelledQuestion
     without_links: Sequence[str]

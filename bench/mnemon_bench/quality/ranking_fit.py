@@ -6,7 +6,7 @@ Each DATA is a file or a folder of conversations in the LoCoMo format. The candi
 process, with the same vectors and term weights as in the vector store, so that a fit takes seconds and needs
 no server. The weights maximise the likelihood of the labelled messages under a softmax over all candidates of
 a question (listwise ranking: Cao et al., 2007, "Learning to Rank: From Pairwise Approach to Listwise
-Approach"), with an L2 penalty. Every data set counts the same, and cross-validation leaves out one
+Approach"), with an L2 penalty. Every data set has the same weight, and cross-validation leaves out one
 conversation at a time.
 """
 

@@ -40,7 +40,7 @@ Operation = Callable[[MemoryClient, str], Awaitable[object]]
 
 
 class SoakLoad:
-    """Performs operations at a fixed rate until cancelled.
+    """Mixed load: operations at a fixed rate, until cancelled.
 
     Each user is erased after `lifetime` seconds and begins again under the same name, so that the data folder
     has a bounded size. The erasures of different users are spread over the lifetime.

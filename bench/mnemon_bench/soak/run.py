@@ -23,7 +23,7 @@ RATE: Final = 3.0
 """Operations per second. An operation is an exchange of two messages, a context, a search or similar."""
 
 LIFETIMES: Final = 12
-"""Number of times that each user is erased in a run; it is lower if erasures are slow."""
+"""Number of times that each user is erased in a run; fewer times if erasures are slow."""
 
 SAMPLES: Final = 240
 """Number of samples in a run, at equal intervals; samples that fail are left out."""

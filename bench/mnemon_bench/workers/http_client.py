@@ -39,7 +39,7 @@ class HttpConnection:
             self._streams = None
 
     async def post(self, path: str, body: Any, key: str | None = None) -> TimedAnswer:
-        """Send a request with a JSON body, and read the answer; the times exclude opening the connection.
+        """Send a request with a JSON body, and read the answer; `first` excludes opening the connection.
 
         `key` is the API key; None for a request without a key.
         """
