@@ -153,16 +153,17 @@ async def _reinstate_source(
     if target is not None and target.residence is not None and not await _stop_target(target, is_returning):
         if residence is None or not _has_begun_move(residence):
             raise MoveRefused(
-                "the move was abandoned with --target-lost, and the other deployment has new events of the"
-                f" tenant {tenant}: let bots connect to the deployment of --data or MNEMON_NATS_URL, and"
-                " revoke the keys of the tenant in the other. Then run `mnemon export jsonl --tenant"
-                f" {tenant} -o FILE` in the other, and `mnemon import jsonl FILE --refused REFUSED` in the"
-                " first; repeat removals and erasures in the first, and check the refused facts"
+                "the move was abandoned with --target-lost, and the deployment of --to has new events of the"
+                f" tenant {tenant}: let bots connect to this deployment (--data or MNEMON_NATS_URL), and"
+                " revoke the tenant's API keys in the deployment of --to. Run `mnemon export jsonl --tenant"
+                f" {tenant} -o FILE` there, and `mnemon import jsonl FILE --refused REFUSED` here. Then"
+                " repeat here the removals and erasures made there, and check the records in REFUSED"
             )
+        kind = "revert" if is_returning else "move"
         raise MoveRefused(
-            f"the tenant {tenant} has switched, and has new events in the deployment to which it switched:"
-            f" run the same `mnemon tenant {'revert' if is_returning else 'move'}` again, which completes the"
-            " switch"
+            f"the {kind} of the tenant {tenant} cannot be abandoned: the deployment to which it leads"
+            f" already serves the tenant, and has new events. Complete the {kind}: run the same"
+            f" `mnemon tenant {kind}` again"
         )
     if residence is not None and _has_begun_move(residence):
         await source.write_residence(

@@ -51,7 +51,7 @@ async def withhold_none(_: SourceEvent) -> bool:
 
 
 class TenantCopy:
-    """Copies the events of a tenant. Headers of the copies tell which events the target's log has already.
+    """Copy of the events of a tenant. Headers of the copies tell which events the target's log has already.
 
     Attributes:
         foreign: number of the tenant's events in the target's log that are not copies of this move.

@@ -99,13 +99,14 @@ class MoveResult:
     """Result of one run of `mnemon tenant move`, `confirm` or `revert`.
 
     Attributes:
-        events: events of the former log that the other log has, including placeholders.
+        events: events of the source's log that the target's log has, including placeholders.
         rows: rows of the source that were compared; a row counts each time it was compared.
-        fillers: number of fillers that raised the last position of the other log above the former log's.
-        forwarded: events that arrived in the former log after the switch, and were copied.
+        fillers: number of fillers that raised the last position of the target's log above the source's.
+        forwarded: events that arrived in the source's log after the switch, and were copied.
         withheld: late events that were not copied, because they remove messages: subjects and positions.
         proposals: undecided proposals that were proposed again.
         pause_seconds: duration of the write pause, in the run that switched.
+        seconds: duration of this run.
         is_repeated: whether an earlier run had switched.
     """
 
@@ -209,7 +210,7 @@ class TenantMove:
         return await self._resolve_interrupted_switch(source, target)
 
     async def _find_abandoned(self, target: Residence | None) -> str | None:
-        """Return the id of an abandoned move of this source, whose copy the target has; None without one."""
+        """Return the id of an abandoned move from this source whose copy is in the target, or None."""
         if target is None or target.state != "arriving":
             return None
         is_known = await is_move_known(self._source.connection, self._tenant, target.move_id)
@@ -305,7 +306,7 @@ class TenantMove:
             )
 
     async def _require_no_batches(self) -> None:
-        """Check that no open batch has windows of the tenant: the former log would get the answers.
+        """Check that no open batch has windows of the tenant: the source's log would get the answers.
 
         Raises:
             MoveRefused: an open batch has windows of the tenant.
@@ -431,7 +432,7 @@ class TenantMove:
             raise MoveDiffers(
                 f"the copies of {format_count(len(differences), 'event')} of {self._tenant} are wrong; the"
                 f" first: {differences[0]}. Run the same command again; if the command fails again, report"
-                " the difference to the developers of mnemon"
+                " the difference as a bug"
             )
 
     async def _compare_rows(self, copy: TenantCopy, users: list[str] | None, up_to: int) -> dict[str, str]:
@@ -464,13 +465,13 @@ class TenantMove:
                     f"the rows of {format_count(len(different), 'user')} of {self._tenant} differ between the"
                     " deployments; the first difference: "
                     f"{next(iter(different.values()))}. Run the same command again; if the command "
-                    "fails again, report the difference to the developers of mnemon"
+                    "fails again, report the difference as a bug"
                 )
             users = set(different)
             await asyncio.sleep(POLL_SECONDS * bool(users))
 
     async def _forward_late_events(self, copy: TenantCopy) -> None:
-        """Copy events that arrived in the former log after the switch, except those that are withheld.
+        """Copy events that arrived in the source's log after the switch, except those that are withheld.
 
         Passes are repeated until no event arrives during a pass, or `FORWARD_SECONDS` are over.
         """
@@ -543,7 +544,7 @@ class TenantMove:
         self._progress("switch", 0, 1)
 
     async def _copy_settings(self) -> None:
-        """Give the target the tenant's own settings.
+        """Copy the tenant's own settings to the target.
 
         Raises:
             MoveRefused: the settings do not fit the target's general settings.

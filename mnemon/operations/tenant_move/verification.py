@@ -36,6 +36,7 @@ class RowComparison:
     """Result of a comparison of rows.
 
     Attributes:
+        rows: number of compared rows of the source.
         users: users whose rows differ, each with a description of the user's first difference.
     """
 

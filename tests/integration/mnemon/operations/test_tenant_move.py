@@ -784,7 +784,7 @@ async def test_switched_move_with_new_events_is_not_abandoned(
     await old.say("before", f"{TENANT}.u1.-")
     await stop_between_writes_of_switch(pair, monkeypatch)
     await new.say("since", f"{TENANT}.u1.-")
-    with pytest.raises(MoveRefused, match="which completes the switch"):
+    with pytest.raises(MoveRefused, match="Complete the move: run the same `mnemon tenant move` again"):
         await pair.abandon()
     await pair.move()
     with pytest.raises(MoveRefused, match="`mnemon tenant revert` moves the tenant back"):
@@ -808,7 +808,7 @@ async def test_lost_target_that_is_back_with_new_events_gets_a_next_step_that_ke
     await old.say("here", f"{TENANT}.u1.-")
     with pytest.raises(MoveRefused, match="took part in another move"):
         await pair.move()
-    steps = "Then run `mnemon export jsonl --tenant acme -o FILE` in the other, and `mnemon import jsonl FILE"
+    steps = "Run `mnemon export jsonl --tenant acme -o FILE` there, and `mnemon import jsonl FILE"
     with pytest.raises(MoveRefused, match=steps):
         await pair.abandon()
     await settled(pair.new)
