@@ -26,11 +26,12 @@ class LoggedErasure(msgspec.Struct, frozen=True):
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True):
-    """State of a deployment that is not in its log, and its erasures.
+    """State of a deployment that its log does not have, and the erasures that the log has.
 
     Attributes:
         settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.
         logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None if no file was given.
+        erasures: the erasures of users and conversations in the log.
         api_keys: the entries of the keys for the gateway, with hashes of their secrets.
     """
 

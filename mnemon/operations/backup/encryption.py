@@ -9,7 +9,7 @@ from mnemon.operations.backup.manifest import BackupUnusable
 AGE: Final = "age"
 
 _HEADER_BYTES: Final = 64
-"""Number of first bytes of a file in which the stanza of a passphrase begins."""
+"""Number of bytes, from the start of a file, within which the stanza of a passphrase begins."""
 
 _PASSPHRASE_STANZA: Final = b"\n-> scrypt "
 """Part of the header of a file that is encrypted with a passphrase; the first line is the version of age."""
@@ -20,7 +20,7 @@ class KeyUnusable(Exception):
 
 
 class BackupCipher(Protocol):
-    """Encrypts and decrypts the files of a backup.
+    """Cipher of the files of a backup.
 
     `name` is written to the manifest (None for plain files), and `suffix` is the end of the names of files.
     `require_same_key` checks that one passphrase or identity can decrypt a given file of a backup and the
@@ -55,9 +55,10 @@ class NoCipher:
 
 
 class KeyCipher:
-    """Encrypts for the public keys of recipients; decrypts with an identity, the secret key of one of them.
+    """Cipher with age keys.
 
-    A backup needs no identity, and a restore needs no recipients.
+    It encrypts for the public keys of recipients, and decrypts with an identity, the secret key of one of
+    them. A backup needs no identity, and a restore needs no recipients.
 
     Raises:
         KeyUnusable: a key is not an age key, or the file with the identity cannot be read.
@@ -114,7 +115,7 @@ class KeyCipher:
 
 
 class PassphraseCipher:
-    """Encrypts and decrypts with the passphrase in a file.
+    """Cipher with the passphrase in a file.
 
     Raises:
         KeyUnusable: the file cannot be read, or is empty.

@@ -86,7 +86,7 @@ class BackupRepository:
     async def require_same_key(self, manifest: Manifest) -> None:
         """Check that one passphrase or identity can decrypt a backup and the files that are written next.
 
-        The first intact file decides: the record of the deployment, unless it is damaged, else a segment.
+        The first intact file decides: the record of the deployment or, if that is damaged, a segment.
 
         Raises:
             BackupUnusable: all files are missing or damaged.
@@ -101,9 +101,10 @@ class BackupRepository:
                 stored = await self._read_stored(file)
             except BackupUnusable as error:
                 log.warning(
-                    "damaged backup file found",
+                    "backup file missing or damaged",
                     error=str(error),
-                    next_step="check all files after this run: mnemon restore SOURCE --check",
+                    next_step=f"after this run, check all files: mnemon restore {self.location} --check, "
+                    "with --identity or --passphrase-file",
                 )
                 continue
             await asyncio.to_thread(self.cipher.require_same_key, stored, self.location)
@@ -148,7 +149,7 @@ class BackupRepository:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other backups out of the folder for the duration of the block. A bucket has no lock.
+        """Keep other backups from writing to the folder during the block. A bucket has no lock.
 
         Raises:
             BackupUnusable: another process writes this backup, or the folder cannot be written.

@@ -81,7 +81,7 @@ def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 class SegmentEncoder:
-    """Collects records in log order until they fill a segment."""
+    """Encoder of a segment, which collects records in log order until they fill the segment."""
 
     def __init__(self, max_events: int = SEGMENT_EVENTS, max_bytes: int = SEGMENT_BYTES) -> None:
         self._encoder = msgspec.json.Encoder()

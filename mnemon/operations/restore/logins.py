@@ -26,8 +26,10 @@ class RestoredLogins(NamedTuple):
 
     Attributes:
         is_closed: whether NATS requires a login.
-        kept: logins of bots in the folder, whose passwords work as before; empty for servers of your own.
-        is_lost: whether the folder has logins, and the backup has none; False for servers of your own.
+        kept: logins of bots in the folder, whose passwords work as before; empty for servers that
+            mnemon does not start.
+        is_lost: whether the folder has logins, and the backup has none; False for servers that mnemon does
+            not start.
     """
 
     is_closed: bool
@@ -70,7 +72,7 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 
 def require_closed_server(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
-    """Check that a server of your own requires a login if the server of the backup did.
+    """Check that a server that mnemon does not start requires a login if the server of the backup did.
 
     `file` is the file of the restored logins, for the message; None if no file was named.
 
