@@ -80,7 +80,7 @@ def format_task(task_id: str, text: str, due_at: datetime | None, *, done: bool)
 
 
 def format_owner(tenant: str, user: str) -> str:
-    """Return a comment that names the owner of the lines that follow. Rendered Markdown does not show it."""
+    """Return a comment that names the owner of the lines that follow. Rendered Markdown hides comments."""
     return f"<!-- mnemon {_format_json({'tenant': tenant, 'user': user}).replace('>', chr(92) + 'u003e')} -->"
 
 

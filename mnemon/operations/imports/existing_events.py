@@ -44,7 +44,7 @@ class ExistingEvents:
         return fact_id in self.facts and fact_id not in self.source_facts
 
     def may_keep_id(self, event: Event) -> bool:
-        """Return whether a fact may keep its id.
+        """Return whether the fact of an event may keep its id.
 
         A fact keeps its id if no other fact has the id, and all facts of the user come from the same kind of
         source.

@@ -53,8 +53,8 @@ class JsonLinesReader:
         """Yield the events of an export, in its order.
 
         Raises:
-            NotReadable: a header line is not that of an export or has a newer version, or the file has
-                several users although `user` is given.
+            NotReadable: a header line is not that of an export or has a newer version, or the lines
+                have several users although `user` is given.
         """
         number = 0
         while line := file.readline(_MAX_LINE):
@@ -83,7 +83,7 @@ class JsonLinesReader:
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
             raise NotReadable(
-                f"{place}: the file has several users, and --user needs a file of one user; leave out --user"
+                f"{place}: the lines have several users, and --user needs lines of one user; leave out --user"
             )
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]

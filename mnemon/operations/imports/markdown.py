@@ -94,7 +94,7 @@ class MarkdownReader:
 
 @dataclass(frozen=True, slots=True)
 class _LineOwner:
-    """The owner of a line, and its section and tier by the heading above it, or else by the path."""
+    """The owner of a line, and the section and tier that the heading above it, or else the path, names."""
 
     tenant: str | None
     user: str | None

@@ -54,8 +54,8 @@ class RowReader:
         """Yield for each conversation an event that starts it, and its messages or their refusals.
 
         Args:
-            rows: the rows, with those of one conversation together; an `id` of None is a conversation without
-                messages.
+            rows: the rows, with those of one conversation together; a row whose `id` is None stands for a
+                conversation without messages.
         """
         last = None
         async with aclosing(rows):
@@ -106,7 +106,7 @@ class RowReader:
     def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
         """Yield the question and the answer of a row as messages, each unless it is empty.
 
-        For an invalid message, yield its refusal.
+        Yield a refusal for each invalid message, and one refusal for a row without a user.
         """
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"

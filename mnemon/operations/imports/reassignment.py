@@ -30,8 +30,8 @@ async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: R
 
     The conversation is erased for each of `reassignment.users` that has such messages, so that the chat can
     be imported again. Facts that come from this conversation alone are erased with it. If another user gets
-    the chat, the conversation that was current before becomes current again. A conversation that has, or may
-    have, messages of another source is left unchanged.
+    the chat, the conversation that was current for the former user before becomes current again. A
+    conversation that has, or may have, messages of another source is left unchanged.
 
     Returns:
         Sentences about erased and remaining conversations; empty if the chat is new or was imported with the
@@ -118,8 +118,8 @@ async def _start_conversation(connection: Client, owner: Owner, conversation: st
         await MemoryClient(connection, tenant=tenant).start(user, conversation)
     except PublishFailed as failed:
         raise NotReassigned(
-            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Then import "
-            "again"
+            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Remove the "
+            "cause and import again, which publishes the event again"
         ) from failed
 
 
@@ -147,5 +147,5 @@ async def _request_erasure(
     except AskFailed as failed:
         raise NotReassigned(
             f"conversation {conversation!r} of user {user!r} was imported with other speakers and could not "
-            f"be erased: {failed}. Then import again"
+            f"be erased: {failed}. Import again once `retrieve` answers; the import repeats the erasure"
         ) from failed

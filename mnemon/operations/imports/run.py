@@ -128,7 +128,7 @@ class _StagedEvent(NamedTuple):
 
 
 class RecordImporter:
-    """Writes the events of an import to the log.
+    """Importer of records, which writes their events to the log in batches.
 
     In a batch, chat events go first: other events name the log positions of messages.
 

@@ -22,7 +22,7 @@ async def test_refused_erasure_leaves_the_current_conversation(stock: Stock) -> 
         "chat 777", "777", "telegram-777", "user42", frozenset({"42", "777"}), "telegram:777:"
     )
 
-    with pytest.raises(NotReassigned, match=r"that `retrieve` runs\. Then import again"):
+    with pytest.raises(NotReassigned, match=r"that `retrieve` runs\. Import again once `retrieve` answers"):
         await erase_reassigned_chat(stock.connection, "acme", chat)
 
     log = await stock.connection.jetstream().stream_info("LOG")
