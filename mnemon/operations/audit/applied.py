@@ -29,7 +29,7 @@ _ERASED: Final = "the event was erased"
 
 
 class LogAudit:
-    """Compares the events of the log with the rows, page by page.
+    """Comparison of the events of the log with the rows, page by page.
 
     Args:
         database: the database with the rows.
@@ -125,9 +125,10 @@ def _get_table(row: Row) -> str:
 
 
 def _list_erased_starts(row: Row) -> set[int]:
-    """Return the positions where an erased conversation began, or last discarded its earlier messages.
+    """Return the positions of the rows of `starts` that the erasure of a conversation writes.
 
-    The row of the erasure accounts for them.
+    These are the beginnings of the conversation's spans, and the last position at which it discarded its
+    earlier messages. For any other row, return an empty set.
     """
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()

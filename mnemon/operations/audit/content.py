@@ -37,7 +37,8 @@ async def examine_summaries(
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
     """Compare the removed and the kept content of all users with watermarks, endings and erasures.
 
-    Events after the log position `up_to` may not be handled yet.
+    Add a fault for content that was removed without a reason, and for content that should have been removed
+    and that no pending sweep will remove. Only events up to the log position `up_to` are compared.
 
     Returns:
         The number of events that wait for a sweep.

@@ -48,8 +48,8 @@ NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
     "differs": _PROJECT_AGAIN,
     "emptied": _PROJECT_AGAIN,
     "kept": (
-        "erase an erased user or conversation again (mnemon erase); else the trigger of a sweep was lost, "
-        "and the next clear or forget of the user removes the content"
+        "erase an erased user or conversation again (mnemon erase); otherwise, the trigger of a sweep was "
+        "lost, and the next clear or forget of the user removes the content"
     ),
     "stray": _PROJECT_AGAIN,
     "beyond_log": "the log does not belong to these rows: restore the newest backup (mnemon restore)",
@@ -66,6 +66,7 @@ class AuditFault:
     """An event, row or point that is not accounted for.
 
     Attributes:
+        seq: log position of the event; for a row or a point, the position that it names.
         consumer: the consumer that is responsible.
         where: table or collection.
         detail: further details, such as an id, a reason or the columns that differ; may be empty.
@@ -138,7 +139,8 @@ class DedupeOutcomes:
     """Counts of the proposals and decisions of `dedupe`.
 
     Attributes:
-        position: log position up to which proposals count.
+        position: log position up to which proposals are counted.
+        proposals: number of proposals up to `position`.
         outcomes: number of decisions up to `Audit.up_to`, by name of event.
     """
 

@@ -24,7 +24,10 @@ MAX_SEARCHED: Final = 1000
 
 
 class ProposalAudit:
-    """Collects the proposals that have no projected decision, from pages of the log."""
+    """Proposals that have no projected decision, collected from pages of the log.
+
+    `position` is the log position up to which `dedupe` has decided.
+    """
 
     def __init__(self, database: Database, position: int) -> None:
         self.outcomes = DedupeOutcomes(position)
@@ -44,7 +47,7 @@ class ProposalAudit:
             self._undecided += await find_undecided_proposals(self._database, proposed)
 
     async def record_faults(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
-        """Add a fault for each proposal that is undecided or decided twice.
+        """Add a fault for each undecided proposal, and for the last decision on each that has several.
 
         A decision may be in the log and not projected yet: for at most `MAX_SEARCHED` proposals, the log is
         searched for the decision.
@@ -63,7 +66,7 @@ class ProposalAudit:
 
 
 def parse_proposal(delivery: Delivery) -> ProposalRecord | None:
-    """Return the proposal of a delivery; None for other events and for events that `persist` rejects."""
+    """Return the proposal of a delivery; None for other events and for those that `persist` cannot handle."""
     if ".fact.proposed." not in delivery.subject:
         return None
     try:

@@ -35,7 +35,7 @@ class _ExpectedPoint(NamedTuple):
 
 
 class VectorAudit:
-    """Compares points with rows.
+    """Comparison of points with rows.
 
     `dead` are the log positions of events with a dead letter of `persist`; such a message may still have a
     point.
@@ -51,7 +51,7 @@ class VectorAudit:
         self._faults = faults
 
     async def examine_points(self) -> Mapping[Collection, CollectionAudit]:
-        """Compare all points with the rows of handled events; return the counts by collection."""
+        """Compare all points with the rows of handled events; record faults; return counts by collection."""
         # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(

@@ -127,7 +127,7 @@ async def _merge_streams(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGen
 
 
 def _format_calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
-    """Return tool calls with the fields of the contract: the row has them as the bot sent them."""
+    """Return tool calls with only the fields of the contract; a row has the calls as the bot sent them."""
     if kept is None:
         return None
     calls = (ToolCall.model_validate(each) for each in kept)
@@ -135,7 +135,7 @@ def _format_calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
 
 
 class _LineWriter:
-    """Writes the lines of one user, in order, and numbers the messages."""
+    """Writer of the lines of one user, in order, which numbers the messages."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

@@ -78,7 +78,7 @@ class MirrorCounts:
 
 
 class Mirror:
-    """Keeps a folder of Markdown files equal to the memory of the users in a scope."""
+    """Writer that keeps a folder of Markdown files equal to the memory of the users in a scope."""
 
     def __init__(
         self,

@@ -93,7 +93,7 @@ class MirrorFolder:
             yield
 
     def load_state(self) -> MirrorState | None:
-        """Return the saved progress; None if the whole folder has to be written."""
+        """Return the saved progress; None if the folder has none that this version can read."""
         try:
             kept = json.loads((self.path / STATE).read_text(encoding="utf-8"))
             if kept["version"] != _VERSION:

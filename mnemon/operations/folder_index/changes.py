@@ -50,7 +50,7 @@ def compare_files(
 
     Args:
         collection: name of the collection.
-        origin: kind of the folder.
+        origin: kind of the folder: `repository` or `folder`.
         digests: SHA-256 of the text of each file to index, by path.
         left_out: paths of files that exist and are not indexed now, and of folders that cannot be read, which
             end with `/`; their documents stay.

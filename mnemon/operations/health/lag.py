@@ -55,7 +55,7 @@ class Lag(BaseModel):
     is_paused_by_dead_letters: bool = False
     """True if too many dead letters caused the pause; False if an operator did, or if there is no pause."""
     per_second: float | None = None
-    """Deliveries that end per second; None if no messages wait in either sample, or if there is only one."""
+    """Deliveries that end per second; None without two samples, or if no messages wait in either."""
     grows_per_second: float | None = None
     """Growth of the lag in messages per second, negative if it shrinks; None as for `per_second`."""
     seconds_left: float | None = None

@@ -31,7 +31,10 @@ _PAUSE: Final = 0.1
 
 
 class GenerationVerification:
-    """Compares rows, then vectors. Differences are compared again, because both sides may have changed."""
+    """Comparison of the live rows, then the live vectors, with a generation made from the log.
+
+    Differences are compared again, because both sides may have changed.
+    """
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class GenerationVerification:
         return page
 
     async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
-        """Bring both sides to one position.
+        """Bring the live and the rebuilt vectors to one log position.
 
         Return whether `index` has reached the end of the log in time, with no sweep left.
         """

@@ -20,7 +20,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 
 
 class GenerationProgress(RebuildProgress, Protocol):
-    """Receives the progress of rows and vectors."""
+    """Receiver of the progress of rows and vectors."""
 
     def report_vectors(self, reached: int, up_to: int) -> None:
         """Report the log position that the vectors have reached, and the position to reach."""

@@ -14,7 +14,7 @@ class ListedGeneration(NamedTuple):
     """A generation of rows, with the vectors that belong to it.
 
     Attributes:
-        position: log position up to which it is filled.
+        position: log position up to which it is filled; None if it is not recorded.
         vectors: the deployment with the schema and the vectors folder of the generation; the vectors may be
             absent.
         vector_bytes: size of the vectors on this disk in bytes; None if they are not in a folder.

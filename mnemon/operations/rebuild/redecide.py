@@ -35,6 +35,8 @@ class RedecideOutcome:
 
     Attributes:
         users: number of users who are done, including those in `left`.
+        changed: number of users with corrections.
+        counts: number of corrections, by kind.
         first: the first corrections, `MAX_FIRST` at most.
         left: users whose facts cannot be redecided and stay unchanged, with the reason.
     """
@@ -53,7 +55,7 @@ class RedecideOutcome:
 
 
 class Redecision:
-    """Redecides the facts of all users by an edited copy of the general settings.
+    """Redecide of the facts of all users, by an edited copy of the general settings.
 
     A tenant's own settings override the edited ones, unless the two are invalid together.
     """

@@ -27,7 +27,7 @@ SWEEP_PAGES: Final = 50
 
 
 class VectorReplay:
-    """Replays the log into the vectors of one generation.
+    """Replay of the log into the vectors of one generation.
 
     Attributes:
         index: the vectors, and the model that makes them.
@@ -39,7 +39,7 @@ class VectorReplay:
     ) -> None:
         """Create a replay of vectors that are filled up to the log position `reached`.
 
-        `schema` is the schema that keeps their progress.
+        `schema` is the schema that records this position.
         """
         self.index = vector_index
         self.reached = reached
