@@ -258,7 +258,11 @@ async def rollback(
 
 @asynccontextmanager
 async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
-    """Connect to the NATS servers; end the command if a setting or a tenant in the block is invalid."""
+    """Connect to the NATS servers.
+
+    End the command if a setting or a tenant in the block is invalid, or if other programs keep changing the
+    settings.
+    """
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.settings.store import SettingsContended

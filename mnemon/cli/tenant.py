@@ -410,7 +410,7 @@ def _show_withheld(result: "MoveResult") -> None:
     if result.withheld:
         typer.echo(
             f"{format_count(len(result.withheld), 'late removal', 'was')} not forwarded, so that newer"
-            " messages stay. Publish what is still wanted to the new deployment:"
+            " messages stay. Repeat in the new deployment those that are still wanted:"
         )
     for each in result.withheld:
         typer.echo(f"  {each}")

@@ -41,7 +41,7 @@ async def backup(
             metavar="FILE",
             resolve_path=True,
             help="File of logins to back up, which `mnemon auth --file` wrote. Default: with --data, the "
-            "file in the folder; otherwise none.",
+            "login file of that folder; otherwise none.",
         ),
     ] = None,
     data: DataOption = None,

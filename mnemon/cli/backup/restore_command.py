@@ -171,8 +171,8 @@ async def _open_target(
 ) -> "AsyncIterator[tuple[Deployment, Client, RestoredLogins]]":
     """Open the deployment to restore into; yield it, a connection to it, and the restored logins.
 
-    End the command if a server is not configured, if --data comes with configured servers, or if a stack runs
-    in the folder.
+    End the command if a server is not configured, if --data comes with configured servers, if a stack runs in
+    the folder, or if the folder has memory that is not of this backup.
     """
     from mnemon.operations.restore.logins import (
         require_closed_server,
@@ -308,7 +308,7 @@ def _describe_erasures(result: "RestoreResult", data: Path | None) -> str:
 def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequence[str]:
     if not request.data or not logins.is_closed:
         return []
-    lines = ["NATS requires a login. Operator and workers have new ones, in the folder."]
+    lines = ["NATS requires a login. Operators, workers and the gateway have new passwords, in the folder."]
     if logins.kept:
         lines.append(f"The passwords of {', '.join(logins.kept)} are the former ones.")
     if logins.is_lost:
@@ -322,7 +322,7 @@ def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequ
 def _warn_of_interruption(backup: "Backup") -> None:
     if not backup.manifest.is_complete:
         _print_warning(
-            "the last run of the backup was interrupted: it ends at log position"
+            "the last run of the backup was interrupted: the backup ends at log position"
             f" {backup.manifest.position:,}"
         )
 

@@ -43,7 +43,7 @@ AllLettersOption = Annotated[
     bool, typer.Option("--all", help="Select all dead letters; with filters, all that match the filters.")
 ]
 _NAME: Final = "mnemon-dead"
-"""Name of the connections."""
+"""Name of the connections to NATS and PostgreSQL."""
 
 YesOption = Annotated[
     bool,
@@ -97,9 +97,7 @@ class LetterOptions:
 async def list_(
     *,
     filters: LetterOptions,
-    limit: Annotated[
-        int, typer.Option(min=1, help="Maximum number of dead letters to show: the newest.")
-    ] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Number of newest dead letters to show.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:

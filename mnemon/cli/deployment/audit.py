@@ -34,9 +34,9 @@ async def audit(
     """Check that every event was applied, deliberately ignored or kept as a dead letter, and compare the
     stores.
 
-    The audit reads the log up to the position where `persist` has finished every event; consumers keep
-    running. It computes the expected result of each event and compares it with the stored rows and vectors.
-    It changes nothing.
+    The audit reads the log up to the applied position of `persist`; consumers keep running. It
+    computes the expected result of each event and compares it with the stored rows and vectors. It changes
+    nothing.
 
     Exits with code 0 if everything is accounted for, 1 if the audit finds a fault, 3 if a server does not
     answer.
@@ -168,7 +168,7 @@ def _show_extent(audit: "Audit") -> None:
         typer.echo(f"waiting       {waiting} for the sweep that removes their content")
     if audit.beyond:
         beyond = format_count(audit.beyond, "position")
-        typer.echo(f"not checked   {beyond} of the log that persist has not finished yet")
+        typer.echo(f"not checked   {beyond} of the log that persist has not handled yet")
     if audit.extract.oldest:
         hours = audit.extract.oldest.total_seconds() / 3600
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")

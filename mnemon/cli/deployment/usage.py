@@ -40,7 +40,8 @@ async def usage(
     """Show the calls of language models, their tokens and their cost.
 
     Costs use the prices that were set when a model was called. Set the prices first, in US dollars for a
-    million tokens; `cached` may be left out, and `batch` is the share that a batch costs (default 0.5):
+    million tokens; `cached` may be left out, and `batch` is the share of these prices that a request in a
+    batch costs (default 0.5):
 
     `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "cached": 0.075, "output":
     0.6}]'`

@@ -50,8 +50,8 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     """Index the new and changed files of a folder, and remove the documents of missing files.
 
     With `dry_run`, only show these changes. End the command if there are no files, if most documents would be
-    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a folder inside
-    it cannot be read.
+    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a subfolder cannot
+    be read.
     """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody

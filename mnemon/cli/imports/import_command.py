@@ -49,7 +49,8 @@ def jsonl(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Import a file of a single user as this user. Default: the users that the lines name."
+            help="Import all lines as this user; the files must have lines of one user only. Default: the "
+            "users that the lines name."
         ),
     ] = None,
     *,
@@ -370,7 +371,7 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
         refuse(
             ExitCode.UNAVAILABLE,
             f"no file is changed: {error}",
-            "Run the import again when they have caught up; `mnemon status` shows their lag",
+            "Then run the import again; `mnemon status` shows the lag",
         )
     except OSError as error:
         refuse_file(error.filename or "a file", "written", error, "Make the file writable")

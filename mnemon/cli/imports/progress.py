@@ -45,7 +45,11 @@ RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 
 
 class ImportFiles:
-    """Files that are read one after another, with the progress in bytes."""
+    """Files that are read one after another, with the progress in bytes.
+
+    Attributes:
+        total: size of all files, in bytes; None if one of them is standard input.
+    """
 
     def __init__(self, paths: list[Path], reader: RecordReader) -> None:
         self._paths = paths

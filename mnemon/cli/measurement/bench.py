@@ -57,7 +57,7 @@ def bench(
             help="Input of the benches recall, secrets and dedupe-quality. For recall: a file, or a folder "
             "of files, with conversations in the LoCoMo format. For secrets: labelled sentences; for "
             "dedupe-quality: labelled pairs of facts; both with one JSON object per line. Default: the "
-            "Russian conversations and the lists that mnemon contains.",
+            "Russian conversations, the labelled sentences and the labelled pairs that mnemon contains.",
         ),
     ] = None,
     hours: Annotated[

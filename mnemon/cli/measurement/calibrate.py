@@ -126,8 +126,12 @@ def _show_languages_without_threshold(measured: dict[str, Any], data: Path | Non
         for language, found in measured["languages"].items()
         if language != "all" and found["precise"] is None
     ]
-    typer.echo(f"\nNo threshold separates the pairs in: {', '.join(languages)}. To merge none by similarity:")
+    typer.echo(
+        f"\nNo threshold separates the pairs in: {', '.join(languages)}. To merge no facts by similarity:"
+    )
     command = "mnemon settings set dedupe.update_threshold=1 dedupe.duplicate_threshold=1"
     typer.echo(f"\n  {complete_command(command, data)}\n")
-    typer.echo("The defaults of wordllama do so in all languages but English: with wordllama, keep them.")
+    typer.echo(
+        "The defaults of wordllama do so in all languages but English: with wordllama, keep the defaults."
+    )
     typer.echo("To find thresholds for other languages, calibrate with their pairs alone.")

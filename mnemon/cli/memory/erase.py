@@ -137,7 +137,7 @@ def _confirm_erasure(question: str) -> bool:
 
 
 def _show_receipt(reply: "EraseReplyV1") -> None:
-    typer.secho(f"erasure of what lies below log position {reply.seen_seq}", dim=True)
+    typer.secho(f"erasure of content below log position {reply.seen_seq}", dim=True)
     rows = [*reply.removed.items(), *((store, "pending") for store in reply.pending)]
     show_table(("store", "removed"), rows)
     if reply.provider_batches:

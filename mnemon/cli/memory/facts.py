@@ -371,7 +371,7 @@ def _require_whole_query(query: str, further: "Sequence[str]") -> NoReturn:
 def _require_whole_text(text: str, id_: str | None, further: "Sequence[str]") -> None:
     """End a command whose further words belong to its --text, which has no quotation marks.
 
-    The words belong to the id instead if the text has quotation marks, and the id is not one of a fact.
+    Return if the words belong to the id: the text has quotation marks, and the id is not the id of a fact.
     """
     if " " in text and id_ and not _FACT_ID.fullmatch(id_):
         return
@@ -393,7 +393,7 @@ def _require_one_word(id_: str | None, further: "Sequence[str]") -> None:
 async def _show_facts_if_absent(
     memory: "MemoryClient", request: MemoryRequest, id_: str | None
 ) -> "AsyncIterator[None]":
-    """Show the facts that a search finds for an id, if the block raises that no fact has this id.
+    """Show the facts that a search finds for an id, if the block fails because no fact has this id.
 
     The id may be words of a fact. With --json, nothing is shown.
     """

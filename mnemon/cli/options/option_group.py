@@ -8,7 +8,7 @@ from typing import Any
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose options are the fields of the dataclasses that `command` takes."""
+    """Return `command` with the fields of its dataclass parameters as options."""
     groups: dict[str, Callable[..., object]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():

@@ -82,7 +82,10 @@ def _shorten_value(value: object) -> str:
 
 
 class ReplayBar:
-    """Shows position, speed and remaining time of a replay on a terminal; otherwise, prints only messages."""
+    """Progress bar of a replay, with position, speed and remaining time.
+
+    Without a terminal, only messages are shown.
+    """
 
     def __init__(self, bar: "Progress") -> None:
         self._bar = bar
@@ -151,9 +154,9 @@ class ExclusiveSite(NamedTuple):
 
 @asynccontextmanager
 async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
-    """Lock the servers for the duration of the block, and complete an interrupted swap.
+    """Exclude other rebuilds of the servers until the end of the block; first complete an interrupted swap.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds.
@@ -173,9 +176,9 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
-    """Rebuild a generation and swap it with the live one, or only complete an interrupted swap.
+    """Rebuild a generation and swap it with the live one; if a swap was interrupted, only complete that swap.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, a former generation exists, or another schema has the name
@@ -221,7 +224,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
 async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     """Make the former generation live again, with the events since the swap.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, there is no former generation, its schema has another
@@ -246,7 +249,7 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> ExitCode:
     """Compare the live generation with a generation rebuilt from the log.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, or another schema has the name of the new generation.
@@ -287,7 +290,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
 async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> ExitCode:
     """Make a snapshot as of a log position or a time; end the command if the log has no such position.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, or another schema has the name of the snapshot.
@@ -368,11 +371,12 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
 async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCode:
     """Remove a generation that is not live.
 
-    The errors of servers, and of names that are too long, propagate.
+    `NameTooLong` and the errors of the servers propagate.
 
     Raises:
         NoSuchGeneration: no generation has this name.
-        RebuildBlocked: another process rebuilds, or the generation is live.
+        RebuildBlocked: another process rebuilds, the generation is live, or no rebuild has made the schema of
+            this name.
     """
     from mnemon.operations.rebuild.listing import remove_generation
 
@@ -387,5 +391,5 @@ def _format_megabytes(number: int | None) -> Figure | str:
 
 
 def show_result(as_json: bool, values: Mapping[str, Any], words: str) -> None:
-    """Print the result of an action: `values` as JSON, otherwise `words`."""
+    """Print the result of an action: with `as_json`, `values` as JSON; otherwise, `words`."""
     typer.echo(json.dumps(values) if as_json else words)

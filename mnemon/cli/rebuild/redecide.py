@@ -1,4 +1,4 @@
-"""Action of `mnemon rebuild --redecide`: show and make the changes under other settings."""
+"""Action of `mnemon rebuild --redecide`: show the changes to facts, and make them after confirmation."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
     """Embed all texts with another model, show pairs of facts judged differently, and swap if confirmed.
 
-    The errors of servers and models, and of names that are too long, propagate.
+    `NameTooLong` and the errors of servers and models propagate.
 
     Raises:
         RebuildBlocked: another process rebuilds, mnemon runs, there are no vectors, a former generation
@@ -71,8 +71,8 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
         as_json,
         {**_preview_to_json(shown), "switched": True},
         f"The vectors are those of {made_by}, and the settings name it."
-        f" `{complete_command('mnemon rebuild --back', data)}`, on a stopped stack, goes back;"
-        f" `{complete_command('mnemon rebuild --drop before', data)}` drops the former ones.",
+        f" `{complete_command('mnemon rebuild --back', data)}`, on a stopped stack, returns to the former"
+        f" ones; `{complete_command('mnemon rebuild --drop before', data)}` drops them.",
     )
     return ExitCode.DONE
 
@@ -117,7 +117,7 @@ def _show_unswapped(
     show_result(
         as_json,
         {**_preview_to_json(preview), "switched": False},
-        f"Nothing was swapped. The new vectors are kept as {schema}:"
+        f"Nothing was swapped. The new generation is kept as {schema}:"
         f" `{complete_command(f'mnemon rebuild --reembed {text} --yes', data)}` swaps it in,"
         f" `{complete_command('mnemon rebuild --drop next', data)}` drops it.",
     )
@@ -145,7 +145,7 @@ def _show_preview(preview: "ReembedPreview") -> None:
     if not preview.changes:
         typer.echo("Dedupe would decide the same for all pairs.")
         return
-    typer.echo("If they were proposed now, dedupe would decide differently on these pairs:")
+    typer.echo("If these facts were proposed now, dedupe would decide differently on these pairs:")
     changes = sorted(preview.changes.items())
     show_table(("former model", "new model", "pairs"), [(*each, count) for each, count in changes])
     typer.echo("")

@@ -99,7 +99,7 @@ class TrialStep(NamedTuple):
 
 
 async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str) -> TrialStep:
-    """Import a file, and wait until `dedupe` has decided on its facts, for `DECISION_TIMEOUT` at most."""
+    """Import a file, and wait at most `DECISION_TIMEOUT` seconds until `dedupe` has decided on its facts."""
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import RecordImporter
     from mnemon_infra.broker.streams.applied_position import AppliedPosition

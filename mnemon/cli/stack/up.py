@@ -173,7 +173,10 @@ def _prepare_folder(data: Path) -> None:
 
 @asynccontextmanager
 async def _drop_unused_embeddings(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
-    """Index all events again, for search by words only, if the settings no longer name an embedding model."""
+    """Let `index` read all events again, without a model, if the settings no longer name an embedding model.
+
+    Do nothing if no consumer in `names` uses vectors.
+    """
     from mnemon.operations.embedding_change import drop_embeddings
     from mnemon_consumers.app import FOREGROUND
 
@@ -219,7 +222,7 @@ def _show_addresses(
     page: "PageAddress | None",
     gateway: "GatewayAddress | None",
 ) -> None:
-    """Show the addresses of all parts."""
+    """Show the addresses of all parts of the stack."""
     from mnemon_consumers.app import FOREGROUND
     from mnemon_infra.broker.connection import redact_address
 

@@ -12,7 +12,7 @@ _LINE_SIZE: Final = 4096
 
 
 def can_ask(*, as_json: bool = False) -> bool:
-    """Return whether the command can ask on the terminal."""
+    """Return whether the command can ask on the terminal; False if it prints JSON."""
     return not as_json and sys.stdin.isatty()
 
 

@@ -13,7 +13,7 @@ def list_ending_signals() -> list[signal.Signals]:
 
 
 class StopSignals:
-    """Listens for signals inside its `with` block.
+    """Handler of the signals that stop a command, inside its `with` block.
 
     The first signal ends `wait`, and the command stops in order; before `wait`, the signal cancels the start.
     While the command stops, each further signal cancels the step that runs.
