@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import structlog
@@ -103,8 +104,8 @@ class BackupRepository:
                 log.warning(
                     "backup file missing or damaged",
                     error=str(error),
-                    next_step=f"after this run, check all files: mnemon restore {self.location} --check, "
-                    "with --identity or --passphrase-file",
+                    next_step="after this run, check all files: mnemon restore "
+                    f"{quote(self.location)} --check, with --identity or --passphrase-file",
                 )
                 continue
             await asyncio.to_thread(self.cipher.require_same_key, stored, self.location)
