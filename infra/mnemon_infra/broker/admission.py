@@ -16,10 +16,10 @@ Further requests of the user wait for these; requests of other users do not.
 """
 
 BURST: Final = 1.0
-"""Seconds of a tenant's rate that may be used at once, after a pause of as many seconds."""
+"""Size of a tenant's token bucket, in seconds of its rate; a bucket holds at least one request."""
 
 TENANTS: Final = 100_000
-"""Maximum number of tenants whose rate is counted. Once it is reached, all counts start again at 0."""
+"""Maximum number of token buckets. Once it is reached, all are removed; a tenant's next one starts full."""
 
 
 class RequestLimits(NamedTuple):
@@ -46,7 +46,7 @@ class _Bucket(NamedTuple):
 
 
 class Admission:
-    """Counts unanswered requests, and refuses requests beyond the limits.
+    """Admission control of one process: it counts unanswered requests, and refuses those beyond the limits.
 
     Args:
         bounds: returns the current limits of a tenant.
@@ -62,7 +62,7 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def check_limits(self, address: Address) -> AskError | None:
-        """Return the error of a request that exceeds a limit; None admits the request.
+        """Return the error for a request that exceeds a limit; None if the request is admitted.
 
         An admitted request counts toward the tenant's rate.
         """

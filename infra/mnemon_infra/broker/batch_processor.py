@@ -21,13 +21,13 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 HandleBatch = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
-"""Handles a batch and returns one outcome per message, in the same order."""
+"""Function that handles a batch and returns one outcome per message, in the same order."""
 
 FAILURE_SECONDS: Final = 60.0
 """Seconds for which every batch of a durable fails before the durable counts as failing."""
 
 REPORTS_PER_WAIT: Final = 3
-"""Number of progress reports per `ack_wait`, so that the loss of one is harmless."""
+"""Number of in-progress acknowledgements of a message per `ack_wait`, so that the loss of one is harmless."""
 
 _failing_since: dict[str, float] = {}
 
@@ -43,7 +43,7 @@ def measure_failures(name: str) -> float:
 
 
 class BatchProcessor:
-    """Processes the batches of one durable in this process.
+    """Processor of the batches of one durable in this process.
 
     Args:
         durable: the durable that the batches come from.
@@ -62,7 +62,7 @@ class BatchProcessor:
         """Handle a batch, and report the outcome of each message to the server.
 
         While the batch is handled, the server redelivers none of its messages before the durable's
-        `handling_seconds` are over, unless progress reports are lost.
+        `handling_seconds` are over, unless in-progress acknowledgements are lost.
         """
         deliveries = [Delivery.from_message(each) for each in messages]
         # Every log line of this batch names the consumer.
@@ -117,7 +117,9 @@ class BatchProcessor:
                     await message.in_progress()
             except Exception as error:
                 log.warning(
-                    "progress report failed, retrying", consumer=self._durable.name, error=repr(error)
+                    "in-progress acknowledgement failed, retrying",
+                    consumer=self._durable.name,
+                    error=repr(error),
                 )
             with suppress(TimeoutError):
                 async with asyncio.timeout(interval):

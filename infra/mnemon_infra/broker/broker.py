@@ -41,13 +41,13 @@ _running: set["Broker"] = set()
 
 
 def list_lost_connections() -> list[str]:
-    """Return the names of the connections of running brokers that are down now."""
+    """Return the names of the connections that running brokers have lost and not restored yet."""
     connections = [broker.connection for broker in _running]
     return [connection.options["name"] for connection in connections if not connection.is_connected]
 
 
 def get_newest_received() -> LogPosition | None:
-    """Return the newest event of the log that this process has received; None if there is none."""
+    """Return position and time of the newest log event that this process received; None before the first."""
     received = [broker.newest_received for broker in _running if broker.newest_received]
     return max(received, default=None)
 
@@ -66,7 +66,8 @@ class Broker:
     Attributes:
         connection: the connection to NATS, inside `connect`.
         stream_context: JetStream on this connection, inside `connect`.
-        newest_received: the newest event of the log that arrived; None if there is none.
+        newest_received: position and time of the newest log event that arrived; None before the first.
+            Events of the first 20 seconds after a reconnect do not count.
 
     Raises:
         BrokerUnreachable: no server is configured.
@@ -137,7 +138,7 @@ class Broker:
             self._readers.setdefault(durable.name, []).append(subscriber)
 
     def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
-        """Subscribe to a subject. Processes with the same queue share its messages."""
+        """Subscribe to a subject. Processes with the same queue group `queue` share its messages."""
 
         async def process(message: NatsMessage) -> None:
             await handle(message.raw_message)
@@ -153,7 +154,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
-        """Connect to a server for the duration of the block. `run` then runs the subscribers.
+        """Connect to a server for the duration of the block. The subscribers run only within `run`.
 
         At the end of the block, all pending messages are sent.
         """

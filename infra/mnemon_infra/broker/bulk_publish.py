@@ -1,4 +1,4 @@
-"""Publishing of many small core messages in one write."""
+"""Publishing of many small messages of core NATS in one write."""
 
 from collections.abc import Sequence
 

@@ -45,14 +45,14 @@ async def report_error(error: Exception) -> None:
             next_step="allow the subject that `error` names in the server's configuration",
         )
     else:
-        log.warning("connection error reported", error=str(error) or type(error).__name__)
+        log.warning("NATS connection error reported", error=str(error) or type(error).__name__)
 
 
 @contextmanager
 def explain_denials(connection: Client) -> Iterator[None]:
     """Raise `BrokerRefused` in place of a timeout in the block if the server denied a permission.
 
-    The server answers no request that it denies; it sends an error, of which nats-py keeps the last one.
+    The server does not reply to a request that it denies; it sends an error. nats-py keeps the last error.
 
     Raises:
         BrokerRefused: a request was not answered, and the login lacks a permission.
@@ -137,7 +137,7 @@ def parse_login(url: str) -> dict[str, Any]:
 
 @contextmanager
 def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
-    """Yield an `asyncio.Event` that each reconnect sets: the server may have lost the client's state."""
+    """Yield an `asyncio.Event` that each reconnect sets: the server may then lack the state of the client."""
     event = asyncio.Event()
     # nats-py has one listener for reconnects: this one replaces it, and calls it.
     listener = connection._reconnected_cb
@@ -194,7 +194,10 @@ async def check_server(url: str) -> None:
 
 
 def is_too_old(version: str) -> bool:
-    """Return whether a version such as `2.12.1` is too old; False if the text is not a version."""
+    """Return whether a version of the NATS server, such as `2.12.1`, is below `MINIMUM_VERSION`.
+
+    False if the text is not a version.
+    """
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION
 

@@ -67,7 +67,9 @@ class DurableProgress:
         }
 
     def measure_stall(self, name: str, now: float | None = None) -> float:
-        """Return the seconds without a delivery while messages waited; 0 below `STALL_SECONDS`.
+        """Return the seconds for which the durable `name` has delivered nothing while messages waited.
+
+        Return 0 below `STALL_SECONDS`.
 
         A durable with unacknowledged messages has not stalled: its readers have work. `now` is a time as in
         `observe`.
@@ -75,7 +77,7 @@ class DurableProgress:
         return _measure_seconds(self._delivered.get(name), now, STALL_SECONDS)
 
     def measure_standstill(self, name: str, now: float | None = None) -> float:
-        """Return the seconds for which an applied position has stood still while messages waited.
+        """Return the seconds for which a durable's applied position has stood still while messages waited.
 
         Return 0 below `STANDSTILL_SECONDS`, and for durables that are not in `APPLIED`. `now` is a time as in
         `observe`.

@@ -156,7 +156,7 @@ async def _store_dead_letter(
 
 
 def measure_message(headers: Mapping[str, str], body: bytes) -> int:
-    """Return an upper bound of the bytes of a message, which the server compares with `max_payload`."""
+    """Return an upper bound of the size of a message in bytes, which `max_payload` of the server limits."""
     return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
 
 

@@ -24,12 +24,13 @@ IDLE_WAIT = 1.0
 """Seconds for which an idle consumer waits for a message before it asks the server again."""
 
 STATUS_WAIT = 1.0
-"""Seconds to wait after a request has expired for its last messages or its final status."""
+"""Seconds to wait for the last messages or the final status of a request that has expired."""
 
 BATCH_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a batch of several messages.
 
-A server closes a connection for which more than 64 MB wait, and a consumer has up to 16 open requests.
+A server closes a connection for which more than 64 MB wait to be sent, and a consumer has up to 16 open
+requests.
 """
 
 _fetch = JetStreamContext.PullSubscription.fetch
@@ -202,7 +203,7 @@ _MESSAGE_WITH_HEADERS: Final = re.compile(
 """Pattern of the first line of a message with headers in the NATS protocol.
 
 nats-py's own pattern ends a subject at a vertical tab or a form feed, which servers accept within a subject.
-nats-py then closes the connection for good at the rest of the line.
+nats-py then closes the connection for good when it reads the rest of the line.
 """
 
 

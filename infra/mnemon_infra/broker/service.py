@@ -47,9 +47,10 @@ _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 def get_request_id() -> str | None:
-    """Return the id of the request that is being answered, from its header `Nats-Msg-Id`; None without one.
+    """Return the id of the request that is being answered, from its header `Nats-Msg-Id`.
 
-    A client that repeats a request sends the same id.
+    A client that repeats a request sends the same id. Return None if the request has no id, or if no request
+    is being answered.
     """
     return _request_id.get()
 
@@ -64,7 +65,7 @@ def _identify_request(message: Msg) -> Iterator[None]:
 
 
 class Refusal(Exception):
-    """Error reply to a request, which a handler raises."""
+    """Exception with which a handler refuses a request; `error` is sent in the reply."""
 
     def __init__(
         self, code: ErrorCode, message: str, *, retryable: bool = False, field: str | None = None
@@ -74,7 +75,7 @@ class Refusal(Exception):
 
     @classmethod
     def from_error(cls, error: AskError) -> Self:
-        """Return a refusal that has `error` as its reply."""
+        """Return a refusal whose reply has `error`."""
         refusal = cls(error.code, error.message)
         refusal.error = error
         return refusal
@@ -84,7 +85,10 @@ VerbReply = Reply | bytes
 """A reply, or its JSON."""
 
 VerbHandler = Callable[[Address, bytes], VerbReply | Coroutine[Any, Any, VerbReply]]
-"""Returns the reply to a request, or a coroutine if the reply has to wait for a server. Raises `Refusal`."""
+"""Function that returns the reply to a request, or a coroutine if the reply has to wait for a server.
+
+It raises `Refusal` to refuse the request.
+"""
 
 
 @dataclass(slots=True)
@@ -126,6 +130,7 @@ class AskService:
     """The verb endpoints of one process. Add endpoints before the broker starts.
 
     Attributes:
+        name: name of the service, and queue group of its endpoints.
         find_absence: returns the error for a tenant that this deployment does not serve; None for others.
     """
 

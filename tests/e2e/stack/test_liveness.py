@@ -231,7 +231,7 @@ async def test_hanging_and_stalled_process_is_unready_until_it_goes_on(
     assert "its processes subscribe again" in reason
     record_property("stalled", (failure, await faulty.readiness.measure_recovery()))
     assert await AppliedPosition().wait_for(connection.jetstream(), seq, TIMEOUT) == seq
-    assert "consumer read nothing, subscribing again" in faulty.log
+    assert "consumer stalled, subscribing again" in faulty.log
     await connection.close()
 
 

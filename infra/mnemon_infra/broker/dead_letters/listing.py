@@ -159,7 +159,7 @@ async def read_newest_letters(
 
 
 async def read_rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
-    """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
+    """Return the dead letters of `persist` about a user's events, in log order, without bodies.
 
     Letters of other users are not read.
 
@@ -216,7 +216,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
     """Remove a message from a stream for good. An absent message counts as removed.
 
     Raises:
-        nats.errors.Error: the message is not removed, or it is unknown whether it is.
+        nats.errors.Error: the message is not removed, or its removal is not confirmed.
     """
     try:
         await connection.jetstream().delete_msg(stream, sequence)
@@ -226,7 +226,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
 
 
 def parse_letter(message: Msg) -> Letter:
-    """Convert a message that `read_stored_messages` yielded to a letter."""
+    """Return the letter that a message from `read_stored_messages` contains."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

@@ -1,4 +1,4 @@
-"""Redrive of dead letters: hand the original to its consumer once more, or drop it for good."""
+"""Redrive of dead letters: publish the original again for its consumer, or drop the letter for good."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ from mnemon_infra.broker.streams.triggers import build_given_up_window_subject, 
 from mnemon_infra.delivery import MOVED, Delivery, read_message_id
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
-"""Returns whether the projections contain an event, for example since a replay of the log.
+"""Function that returns whether the projections contain an event, for example since a replay of the log.
 
 None stands for an event of a kind that has no rows.
 """
@@ -31,8 +31,8 @@ TIMEOUT: Final = 5.0
 PROJECTING: Final = "persist"
 """The consumer that projects events.
 
-The projections contain nothing of an event that this consumer rejects, so the event can move to another
-position in the log.
+The projections contain nothing of an event that is a dead letter of this consumer, so the event can move to
+another position in the log.
 """
 
 
@@ -110,8 +110,8 @@ async def _redrive_event(
 ) -> RedrivenLetter | AppliedLetter | KeptLetter:
     """Publish the event again, at the end of the log.
 
-    An event that `persist` rejected is removed from its former position: if it stayed there, a replay of the
-    log after the fix would apply it before later events whose effects users have already seen.
+    An event that is a dead letter of `persist` is removed from its former position: if it stayed there, a
+    replay of the log after the fix would apply it before later events whose effects users have already seen.
     """
     original = await find_original(connection, letter)
     if original is None:
@@ -174,7 +174,7 @@ async def _redrive_window(connection: Client, letter: Letter) -> RedrivenLetter 
 
 
 def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
-    """Return the headers that the bot sent.
+    """Return the headers of a redriven event: those of the original, without those that NATS or a move added.
 
     If the event's id came from its position, the headers get this id, because the position changes.
     """

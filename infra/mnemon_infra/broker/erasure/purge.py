@@ -86,8 +86,8 @@ async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     message on the disk, but not a purged one.
 
     Returns:
-        True if all messages are removed. False after `AT_ONCE` messages, so that other work proceeds; then
-        the caller has to call again.
+        True if all messages are removed. False if messages are left after `AT_ONCE` removals, so that other
+        work proceeds; then the caller has to call again.
 
     Raises:
         nats.errors.Error: some messages are left; the call can be repeated.

@@ -49,7 +49,7 @@ class LogRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ErasedUser:
-    """Erasure of a user: the events below a log position, and the events with a source below it.
+    """Erasure of a user: the events below the log position `below`, and those with a source below it.
 
     A message without a log position, such as a trigger, is erased if it was stored before `at`.
     """
@@ -81,9 +81,10 @@ class ErasedUser:
 
 @dataclass(frozen=True, slots=True)
 class ErasedConversation:
-    """Erasure of a conversation: its events below a log position, and all that was derived from these alone.
+    """Erasure of a conversation: its events below a log position, and all that was derived from them alone.
 
     Attributes:
+        below: the log position below which the events of the conversation are erased.
         spans: ranges of positions in which the conversation was the current one; each excludes its end.
         derived: positions of the facts and proposals that were derived from this conversation alone.
         event_id: id of the erasure event; `seq` is that event's position.
@@ -184,7 +185,7 @@ ErasureScope: TypeAlias = ErasedUser | ErasedConversation
 
 
 class Erasures(NamedTuple):
-    """Erasures of a user: of everything below a log position, and of conversations."""
+    """Erasures of a user: of everything below the log position `below`, and of conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()

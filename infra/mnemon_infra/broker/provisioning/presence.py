@@ -240,7 +240,9 @@ async def _resubscribe_stalled(
 ) -> None:
     for durable in durables:
         if seconds := progress.measure_stall(durable.name):
-            log.error("consumer read nothing, subscribing again", consumer=durable.name, seconds=int(seconds))
+            log.error(
+                "consumer stalled, subscribing again", consumer=durable.name, stalled_seconds=int(seconds)
+            )
             await resubscribe(durable)
 
 
@@ -248,7 +250,7 @@ async def _recreate_absent(connection: Client, durables: Sequence[DurableConsume
     """Create absent streams, except the log, and absent durables.
 
     Returns:
-        The server's figures of the durables that existed.
+        The states of the durables that existed, as the server reports them.
     """
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
@@ -261,8 +263,8 @@ async def _recreate_absent(connection: Client, durables: Sequence[DurableConsume
 async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
     """Create the durables that are absent; return the states of the others, as the server reports them.
 
-    A subscriber would create an absent durable itself, with nats-py's defaults instead of its filter and its
-    limits.
+    A subscriber would create an absent durable itself, with nats-py's defaults instead of the durable's
+    filter and limits.
 
     Raises:
         LogTooNew, RestoreUnfinished, TooFewServers: a durable is absent, and `provision` cannot create it

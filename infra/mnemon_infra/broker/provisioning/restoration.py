@@ -74,7 +74,7 @@ class MessageTooLarge(Exception):
         super().__init__(
             f"the event at position {position:,} has {size:,} bytes, and the NATS server accepts at most "
             f"{most:,}. Set `max_payload: {needed}MB` in the server's configuration, reload it, and run the "
-            "same command again. The limit of the server of `mnemon up` is fixed"
+            "same command again. The limit of the server of `mnemon up` is fixed: use another NATS server"
         )
 
 
@@ -111,7 +111,7 @@ class RestoreState(NamedTuple):
 
 
 async def open_restored_log(connection: Client, mark: str, first: int, replicas: int) -> RestoreState:
-    """Create the log with the mark of a restore, or continue one with the same mark.
+    """Create the log with the mark of a restore, or find one with the same mark; return the progress.
 
     A log without events is deleted and created again.
 
@@ -213,7 +213,11 @@ async def write_entries(
 
 
 class ExactWriter:
-    """Writer of messages to the log at exact positions, in atomic batches."""
+    """Writer of messages to the log at exact positions, in atomic batches.
+
+    Attributes:
+        last: the last position that is stored; the next message gets the position after it.
+    """
 
     def __init__(self, connection: Client, last: int) -> None:
         self.last = last
@@ -349,7 +353,7 @@ def _find_log_config() -> StreamConfig:
 
 
 def _require_no_newer_events(info: StreamInfo) -> None:
-    """Check that a restored log has received no events since, so that a further run may continue the replay.
+    """Check that a log has received no events since its restore, so that another run may continue the replay.
 
     A log without `RESTORED_END`, which an earlier version restored, passes.
     """

@@ -49,10 +49,10 @@ async def find_first_event_from(
     pattern: str = ">",
     read_time: Callable[[Mapping[str, str] | None, int, int], int] = read_storage_time,
 ) -> tuple[int, datetime] | None:
-    """Return position and time of the first event of a subject pattern at a log position or beyond.
+    """Return position and time of the first event of a subject pattern at the log position or beyond.
 
-    The time is that of the original storage, or the one that `read_time` reads from the headers. Return None
-    if the log has no such event.
+    `read_time` computes the time, in nanoseconds since 1970, from the headers, the position and the server's
+    time of storage. Return None if the log has no such event.
     """
     try:
         found = await stream_context.get_msg(LOG, position, pattern, next=True)
@@ -136,7 +136,7 @@ class AppliedPosition:
 async def _read_info(
     stream_context: JetStreamContext, consumer: str, stream: str = LOG
 ) -> ConsumerInfo | None:
-    """Return the server's figures of a consumer; None for an absent consumer."""
+    """Return the state of a consumer, as the server reports it; None for an absent consumer."""
     try:
         info: ConsumerInfo = await stream_context.consumer_info(stream, consumer)
     except NotFoundError:

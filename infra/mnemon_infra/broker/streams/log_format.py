@@ -1,8 +1,8 @@
-"""Format of the log: the version of the conventions by which a process reads its subjects and headers.
+"""Format of the log: the version of the conventions for the subjects and headers of its events.
 
-A log without the mark has format 1. A new version of mnemon may write events that earlier versions
-would misread instead of making dead letters of them. Then `mnemon provision` of the new version has to mark
-the log with a higher format.
+A log without the key `FORMAT` in its metadata has format 1. A new version of mnemon may write events that
+earlier versions would misread instead of making dead letters of them. Then `mnemon provision` of the new
+version has to mark the log with a higher format.
 """
 
 from typing import Final

@@ -181,7 +181,7 @@ async def read_events(
 
 
 def parse_delivery(message: Msg) -> Delivery:
-    """Convert a message that `read_stored_messages` yielded to the delivery that a consumer would get."""
+    """Return a message from `read_stored_messages` as the delivery that a consumer would get."""
     headers = message.headers or {}
     return Delivery(
         subject=headers["Nats-Subject"],

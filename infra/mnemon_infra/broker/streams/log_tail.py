@@ -117,8 +117,8 @@ class _Arrivals:
         """Wait for events and return those that have arrived, at most `PAGE`.
 
         An empty result means that the tail has to be opened again: the server sent neither an event nor a
-        heartbeat for three heartbeats, it ended the request with an error, or a delivery was lost. Events
-        that arrived before are returned first.
+        heartbeat for three times `HEARTBEAT_SECONDS`, the server ended the request with an error, or a
+        delivery was lost. Events that arrived before are returned first.
         """
         page: list[Delivery] = []
         while not page and not self._is_lost:

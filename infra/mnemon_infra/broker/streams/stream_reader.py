@@ -21,7 +21,7 @@ from mnemon_infra.broker.streams.restored_log import parse_restored_position
 from mnemon_infra.delivery import Delivery, read_original_time
 
 StreamMessage = tuple[Msg, Delivery]
-"""A message as it was sent, and its delivery."""
+"""A message as the server sent it, and the same message as a delivery."""
 
 PAGE: Final = 1000
 """Default maximum number of messages of a page."""
@@ -267,7 +267,7 @@ class _Pages:
 
 
 def parse_consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among its consumer's deliveries, from 1, and how many follow."""
+    """Return the number of a message among its consumer's deliveries, from 1, and the number that follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
         fields = fields[2:]

@@ -77,7 +77,7 @@ async def publish_user_triggers(
 async def list_trigger_subjects(connection: Client, pattern: str) -> list[str]:
     """Return the subjects of a pattern with a stored trigger or schedule.
 
-    After a kill, the server may have triggers again that were acknowledged: see `has_waiting_sweep`.
+    After a kill of the server, triggers that were acknowledged may be stored again: see `has_waiting_sweep`.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.

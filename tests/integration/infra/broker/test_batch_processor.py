@@ -96,7 +96,7 @@ async def test_failed_progress_report_does_not_end_the_batch(compact: Compact, n
                 await asyncio.sleep(0.01)
         compact.held.released.set()
         await working
-    assert {each["event"] for each in logged} == {"progress report failed, retrying"}
+    assert {each["event"] for each in logged} == {"in-progress acknowledgement failed, retrying"}
     await compact.all_acknowledged()
 
 

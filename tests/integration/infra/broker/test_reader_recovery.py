@@ -55,7 +55,7 @@ async def test_reader_that_the_server_forgot_subscribes_again(
             assert await AppliedPosition().wait_for(jetstream, seq, TIMEOUT) == seq
             seq = await stock.say("said after")
             assert await AppliedPosition().wait_for(jetstream, seq, TIMEOUT) == seq
-    said = [line for line in lines if line["event"] == "consumer read nothing, subscribing again"]
+    said = [line for line in lines if line["event"] == "consumer stalled, subscribing again"]
     assert {line["consumer"] for line in said} == {"persist"}
 
 

@@ -67,7 +67,7 @@ def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, co
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (3, "")
-    assert "connection error reported" in ended.stderr
+    assert "NATS connection error reported" in ended.stderr
 
 
 @pytest.mark.parametrize(
