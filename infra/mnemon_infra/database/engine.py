@@ -242,7 +242,7 @@ class Lookup:
 
 
 class PoolState(NamedTuple):
-    """State of a pool: its connections, how many of them are idle, and how many requests wait for one."""
+    """State of a pool: its connections, the idle ones among them, and the requests that wait for one."""
 
     name: str
     connections: int

@@ -63,7 +63,7 @@ async def try_locks(connection: Connection, names: Sequence[Sequence[str]]) -> l
 
 
 async def is_locked(database: Database, *name_parts: str) -> bool:
-    """Return whether any transaction holds the lock of a name now.
+    """Return whether any transaction holds the lock with the name `name_parts` now.
 
     Unlike an attempt to take the lock, this check never blocks other processes.
     """

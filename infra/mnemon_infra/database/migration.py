@@ -45,7 +45,7 @@ class SchemaTooNew(Exception):
 def migrate_schema(url: URL, schema: str) -> str:
     """Create the schema if it is absent, and migrate it to the newest revision.
 
-    Comments of columns need no revision, so that a former version accepts the schema with new ones.
+    A changed comment of a column needs no revision, so that a former version still accepts the schema.
 
     Returns:
         The revision of the migrated schema.
@@ -77,7 +77,7 @@ WHERE class.relnamespace = %s::regnamespace AND class.relkind IN ('r', 'p') AND 
 
 
 def _write_comments(connection: sqlalchemy.Connection, schema: str) -> None:
-    """Set the comments of `tables.py` on the columns of the schema that have others."""
+    """Set the comments of `tables.py` on the columns whose comments in the schema differ."""
     rows = connection.exec_driver_sql(_COMMENTS, (f'"{schema}"',))
     found = {(table, column): comment for table, column, comment in rows}
     changes = [

@@ -31,7 +31,7 @@ async def yield_to_lookups() -> None:
 
 
 class QueryBatcher(Generic[LookupKey, LookupResult]):
-    """Combines concurrent lookups of one kind into few round trips to the database.
+    """Batcher of concurrent lookups of one kind, which it sends to the database in few round trips.
 
     Lookups that arrive while `ROUND_TRIPS` round trips run go into the next one together, at most `AT_ONCE`.
     No lookup waits for others to arrive.

@@ -34,10 +34,10 @@ metadata = MetaData(
 )
 
 OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
-"""Condition for events of batches, in the exact words of the index: PostgreSQL uses the index only then."""
+"""Condition for events of batches, with the exact text of the index: PostgreSQL uses the index only then."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Condition for windows that failed for good, in the exact words of the index, as for `OF_BATCHES`."""
+"""Condition for windows that failed for good, with the exact text of the index, as for `OF_BATCHES`."""
 
 KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""
@@ -180,12 +180,16 @@ conversation_erasures = _define_event_table(
         nullable=False,
         comment="Ranges of log positions in which the conversation was the current one",
     ),
-    Column("discarded", BigInteger, comment="Log position of its last start that discarded earlier messages"),
+    Column(
+        "discarded",
+        BigInteger,
+        comment="Log position of the conversation's last start that discarded earlier messages",
+    ),
     Column(
         "derived",
         ARRAY(BigInteger),
         nullable=False,
-        comment="Log positions of facts and proposals that were derived from it alone",
+        comment="Log positions of facts and proposals that were derived from the conversation alone",
     ),
     _define_flag_column("is_settled", "True once log, dead letters and triggers are purged too"),
     Index("conversation_erasures_newest", "up_to"),

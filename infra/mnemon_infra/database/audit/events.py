@@ -26,6 +26,7 @@ class RowDeviation(NamedTuple):
     """A deviation between an event and its row: a missing row, another position or value, or removed content.
 
     Attributes:
+        seq: the log position of the event.
         stored: the log position that its row names; None if there is no row, or if the event is an erasure
             of a user that the stored row does not cover.
         differs: the columns whose values differ from the event.
@@ -80,7 +81,7 @@ _COMPARE_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """A sample of the users, always the same users.
+    """A sample of the users, the same users each time.
 
     On average, one of `every` users is in the sample; 1 takes all users, 0 takes no user.
     """
@@ -144,7 +145,7 @@ async def _compare_rows(database: Database, rows: Sequence[Row], sample: UserSam
 
 
 async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are absent and that no erasure covers."""
+    """Return those of `rows` that the database lacks and that no erasure covers."""
     said = {each.seq: each for each in await compare_rows(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
     erased = await database.run_query(load_erasures([row.key[:2] for row in absent]))

@@ -16,7 +16,10 @@ _ROWS: Final = " UNION ALL ".join(
 _BEGINNINGS: Final = {
     memory_events: "least(memory_events.seq, (memory_events.body ->> 'from_seq')::bigint)",
 }
-"""Position that an erasure covers, by table: a summary or a window is erased with its first message."""
+"""SQL of the position by which an erasure covers a row, for tables where it is not the row's own.
+
+A summary or a window is erased with its first message.
+"""
 
 _PAGE: Final = 10_000
 

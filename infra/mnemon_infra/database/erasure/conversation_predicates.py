@@ -20,7 +20,10 @@ Columns = Mapping[str, ColumnElement[Any]]
 
 
 def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
-    """Return the condition that an erasure covers a row of the table `name`, if both are of one user."""
+    """Return the condition that the erasure `erased` covers a row of the table `name`.
+
+    It does not compare tenant and user: the caller adds that condition.
+    """
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])

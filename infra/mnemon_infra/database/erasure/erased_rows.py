@@ -43,11 +43,11 @@ def _count_rows(table: Table, *conditions: ColumnElement[bool]) -> Statement:
 
 
 def _contains_words(table: Table) -> ColumnElement[bool]:
-    """Return the condition that a row contains the parameter `words`, ignoring letter case.
+    """Return the condition that a row contains the text of the parameter `words`, ignoring letter case.
 
-    PostgreSQL escapes quotes and backslashes in the text of a row. So words that JSON escapes are also looked
-    for as `escaped_once` and `escaped_twice` in the row as JSON; other words are not, because that JSON
-    also contains the names of the columns.
+    PostgreSQL escapes quotes and backslashes in the text form of a row. So a text that JSON escapes is also
+    looked for in the JSON form of the row, as `escaped_once` and `escaped_twice`. Any other text is not,
+    because the JSON form also contains the names of the columns.
     """
     words, escaped = (
         make_parameter("words", str),
@@ -236,7 +236,7 @@ async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
 async def _choose_existing(
     connection: Connection, schema: str, statements: Mapping[str, Statement]
 ) -> list[Statement]:
-    """Set the search path to a generation, and return the statements on projections that exist there.
+    """Set the search path to a generation, and return the statements on the projections that it has.
 
     An older generation lacks some projections. For a schema of another program, the list is empty.
     """

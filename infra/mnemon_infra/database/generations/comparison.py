@@ -57,7 +57,7 @@ class ComparedRows(NamedTuple):
 async def compare_page(
     connection: Connection, table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int
 ) -> ComparedRows:
-    """Compare the next page of a table.
+    """Compare the next page of a table in the generations with the schemas `live` and `rebuilt`.
 
     The page begins after the key `after`, or with the first row. Events above the log position `up_to` are
     left out.

@@ -36,7 +36,7 @@ async def announce_row_swap(connection: Connection, live: str) -> None:
 
 @asynccontextmanager
 async def watch_row_swaps(database: Database, live: str, on_swap: Callable[[], None]) -> AsyncIterator[None]:
-    """Call back after each swap of generations, for the duration of the block.
+    """Call `on_swap` after each swap of generations, for the duration of the block.
 
     Args:
         database: the source of the notifications; listening takes a connection outside its pool.

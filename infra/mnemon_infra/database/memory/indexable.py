@@ -117,7 +117,7 @@ async def list_indexable_owners(database: Database, collection: Collection) -> l
 async def stream_indexable_items(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[IndexableItem], None]:
-    """Yield all searchable items up to the log position `up_to`, page by page, in no particular order."""
+    """Yield the searchable items of a collection up to the log position `up_to`, by page, in any order."""
     of = _SOURCES[collection]
     sql = f"""
         SELECT stored.seq, stored.tenant, stored.user_id, stored.event_id, {of.item}

@@ -170,7 +170,7 @@ def _select_period() -> Select[Any]:
 
 
 def _select_spread(rows: FromClause, limit: ColumnElement[int]) -> Select[Any]:
-    """Select at most `limit` rows, with about the same number of rows between one and the next, by `seq`."""
+    """Select at most `limit` rows, spread evenly over all rows in the order of `seq`."""
     place = func.row_number().over(order_by=rows.c.seq)
     numbered = select(rows, place.label("place"), func.count().over().label("total")).subquery()
     before, upto = (each * limit // numbered.c.total for each in (numbered.c.place - 1, numbered.c.place))

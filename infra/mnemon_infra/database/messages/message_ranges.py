@@ -80,7 +80,7 @@ def _select_range(*columns: ColumnElement[Any]) -> Select[Any]:
 
 
 def measure_message(row: FromClause, *objects: str) -> ColumnElement[int]:
-    """Return the expression for the bytes of a message: its content, and its JSON columns as stored.
+    """Return the expression for the size of a message in bytes: its content, and its JSON columns as stored.
 
     `objects` names the JSON columns. PostgreSQL computes the sum without reading a long content.
     """

@@ -1,4 +1,4 @@
-"""Recovery of batches that the log has and the tables lack, as after a rebuild.
+"""Recovery of batches that the log has and the tables lack, for example after a rebuild.
 
 A submitted batch is paid for, and an intended batch may be: their windows are kept out of new batches, and
 an intended batch is submitted only if the provider does not have it.
@@ -61,7 +61,7 @@ def _select_events() -> Select[Any]:
 
 
 def _insert_answered() -> Any:
-    """Insert all answered windows of a user, so that their messages are not cut into windows again."""
+    """Return the insertion of a user's answered windows: no window may be cut from their messages again."""
     rows = select(
         events.c.tenant,
         events.c.user_id,
@@ -196,5 +196,5 @@ def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[
 
 
 def _has_line(window: Window) -> bool:
-    """Return whether the number of the line is one that a batch can have."""
+    """Return whether a batch can have the line number of a window."""
     return (window.line or 0) < MOST_LINES

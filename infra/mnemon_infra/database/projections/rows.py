@@ -46,7 +46,7 @@ _REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
 
 
 class MessageRow(msgspec.Struct, frozen=True):
-    """A message to write. `values` is the JSON object from which the database reads it."""
+    """A message to write. `values` is the JSON object from which the database reads the message."""
 
     key: EventKey
     seq: int

@@ -1,4 +1,4 @@
-"""Sweep: removes the content of events below a watermark and of items that have ended."""
+"""Sweep: removal of the content of events below a watermark and of items that have ended."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -38,6 +38,8 @@ _LASTING: Final = (*KEY, "seq", "conversation", "sent_at")
 """Columns of a message that a sweep keeps; all others, also columns added later, are content."""
 
 _UP_TO: Final = make_parameter("up_to", int)
+"""Log position above which watermarks, endings and removals do not count."""
+
 _APPLIED: Final = clears.c.seq <= _UP_TO
 
 

@@ -50,9 +50,9 @@ def is_owned(table: FromClause) -> ColumnElement[bool]:
 
 
 def select_timeline() -> CTE:
-    """Select every start: position 0, each `started` event, and the first message of each other conversation.
+    """Select every start: position 0, each `started` event, and first messages of conversations.
 
-    Only a message whose subject names the conversation can start it, and no earlier start may exist.
+    A message starts a conversation if its subject names the conversation, and no earlier start exists.
     """
     named = _select_first_messages()
     earlier = starts.alias("earlier")
@@ -67,7 +67,7 @@ def select_timeline() -> CTE:
 
 
 def _select_first_messages() -> CTE:
-    """Select the first message of each named conversation, with one index lookup for each conversation."""
+    """Select the first message of each conversation that a subject names, with one index lookup for each."""
     place = messages.c.conversation, messages.c.seq
     first = select(*place).where(is_owned(messages), messages.c.conversation.isnot(None))
     named = first.order_by(*place).limit(1).cte("named", recursive=True)
@@ -94,7 +94,7 @@ def select_current(timeline: CTE) -> Any:
 
 
 def select_discard_watermark(timeline: CTE, *only: ColumnElement[bool]) -> Any:
-    """Select the watermark of all conversations: the last discarding start that meets all of `only`."""
+    """Select the watermark of all conversations: the last discarding start that meets all of `only`, or 0."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 

@@ -55,15 +55,16 @@ def select_newest(
     *only: ColumnElement[bool],
     **also: ColumnElement[Any],
 ) -> Subquery:
-    """Select the events of items, numbered by item in the column `place`: 1 is the newest of `versions`.
+    """Select the memory events of the owner, ranked within each item in the column `place`, from 1.
 
-    If an item has no event of `versions`, 1 is its newest event of `others`.
+    Events of `versions` come first, newest first; then those of `others`, newest first. So the row with the
+    place 1 is the newest version of an item or, without a version, the newest of its other events.
 
     Args:
         versions: names of the events that hold content.
-        others: names of further events, which are numbered after those of `versions`.
+        others: names of further events.
         only: conditions on items or events.
-        also: further columns, computed over all rows of the item.
+        also: further columns, by name; an aggregate must be a window over `events.c.item`.
     """
     content = case((has_name(versions), 0), else_=1)
     place = func.row_number().over(partition_by=events.c.item, order_by=(content, events.c.seq.desc()))

@@ -108,7 +108,7 @@ _BY_TENANT = Lookup(_select_by_tenant())
 
 @query
 async def load_backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
-    """Return the backlog of extraction, with the windows that failed for good since a moment."""
+    """Return the backlog of extraction at `now`; windows that failed for good count from `since` on."""
     (counted,) = await _COUNTED.fetch(connection, now=now, since=since)
     found = await _OPEN_BATCHES.fetch(connection, now=now)
     return Backlog._make((*counted, sorted(map(OpenBatches._make, found))))

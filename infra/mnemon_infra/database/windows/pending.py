@@ -96,7 +96,7 @@ async def list_waiting_tenants(connection: Connection) -> list[str]:
 
 @query
 async def count_waiting_windows(connection: Connection, now: datetime, at_most: int) -> list[WaitingWindows]:
-    """Count each tenant's due windows that wait for a batch, up to `at_most`."""
+    """Count the due windows that wait for a batch, at most `at_most` of each tenant."""
     found = await _FOR_BATCHES.fetch(connection, now=now, at_most=at_most)
     return sorted(map(WaitingWindows._make, found))
 
@@ -104,7 +104,7 @@ async def count_waiting_windows(connection: Connection, now: datetime, at_most: 
 async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Lock and return the `at_most` windows of a tenant that have been due longest.
+    """Lock and return at most `at_most` due windows of a tenant: those that have been due longest.
 
     Windows that are marked online, and windows that another transaction has locked, are left out. The locks
     last until the end of the transaction.
