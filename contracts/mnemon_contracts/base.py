@@ -21,8 +21,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 BODY_LIMIT = 1_048_576
-"""Maximum size of the body of an event or a request, in bytes. A larger body is refused, or becomes a dead
-letter."""
+"""Maximum size of the body of an event or a request, in bytes. A larger event becomes a dead letter, and a
+larger request is refused."""
 
 ID_LIMIT = 255
 """Maximum length of an id, such as that of a user or an event, in UTF-8 bytes."""

@@ -22,6 +22,7 @@ class FunctionTool:
         arguments: fields of the request that the model sets.
         required: arguments that the model must set, besides the required fields of the contract.
         fixed: fields with a constant value.
+        changes: whether the call changes memory.
         adds: whether the call only adds to memory.
     """
 

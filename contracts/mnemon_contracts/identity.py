@@ -54,12 +54,12 @@ def scope_event_id(tenant: str, user: str, event_id: str) -> str:
 
 @lru_cache(maxsize=4096)
 def derive_first_conversation(tenant: str, user: str) -> str:
-    """Return the id of the conversation of a user's messages before the first `started` event."""
+    """Return the id of a user's first conversation: that of messages on `-` before any other one starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
 
 
 def derive_started_conversation(tenant: str, user: str, event_id: str) -> str:
-    """Return the id of the conversation that a `started` event starts whose subject has `-`, not an id."""
+    """Return the id of the conversation that a `started` event starts, if its subject has `-` and no id."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 

@@ -175,7 +175,7 @@ def parse_message_trigger(subject: str) -> int:
 
 
 def build_schedule_subject(kind: str, tenant: str, user: str) -> str:
-    """Return the subject of a user's schedule; a newer message replaces the older message."""
+    """Return the subject of a user's schedule; a newer schedule on this subject replaces the older one."""
     return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
 
 

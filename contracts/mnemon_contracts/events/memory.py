@@ -145,7 +145,10 @@ class FactProposedV1(Event):
         default=None, description="Id of the fact that the proposal replaces."
     )
     names: FactNames = ()
-    lineage: Lineage = Field(default=Lineage(), description="Lineage of the fact.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Source messages of the fact, and the program or model that derived it.",
+    )
 
 
 class FactEvent(Event):
@@ -165,7 +168,10 @@ class FactSavedV1(FactEvent):
     fact_id: Identifier = Field(description="Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.")
     fact: Fact = Field(description="Content of the fact.")
     decision: Decision = Field(description="Reasons for the decision.")
-    lineage: Lineage = Field(default=Lineage(), description="Lineage of the fact.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Source messages of the fact, and the program or model that derived it.",
+    )
 
 
 class FactUpdatedV1(FactEvent):
@@ -177,7 +183,10 @@ class FactUpdatedV1(FactEvent):
     decision: Decision | None = Field(
         default=None, description="Reasons for the decision; absent if the verb `update` changed the fact."
     )
-    lineage: Lineage = Field(default=Lineage(), description="Lineage of the new text.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Source messages of the new text, and the program or model that derived it.",
+    )
 
 
 class FactConfirmedV1(FactEvent):
@@ -185,7 +194,11 @@ class FactConfirmedV1(FactEvent):
 
     fact_id: Identifier = Field(description="Id of the known fact.")
     decision: Decision = Field(description="Reasons for the decision.")
-    lineage: Lineage = Field(default=Lineage(), description="Lineage of the proposal that repeats the fact.")
+    lineage: Lineage = Field(
+        default=Lineage(),
+        description="Source messages of the proposal that repeats the fact, and the program or model that "
+        "derived it.",
+    )
 
 
 class FactRejectedV1(Event):
@@ -200,14 +213,14 @@ class FactRejectedV1(Event):
 
 
 class FactForgottenV1(FactEvent):
-    """A fact is removed: on request, replaced by another fact, or discarded with its source messages."""
+    """A fact is removed on request, in favour of another fact, or together with its source messages."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
     reason: Reason = Field(default="requested", description="Reason for the removal.")
 
 
 class FactExpiredV1(Event):
-    """A fact is removed because its date has passed."""
+    """A fact is removed because its `expires_at` has passed."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
     expires_at: Moment = Field(description="Time at which the fact expired.")
@@ -233,7 +246,7 @@ class SummaryWrittenV1(Event):
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Lineage of the summary: model, prompt and source messages.",
+        description="Source messages of the summary, and the program or model that wrote it.",
     )
 
 

@@ -95,7 +95,7 @@ def find_settings(name: str) -> list[str]:
     """Return the full names of the settings that a name means: one setting, or all settings of a group.
 
     Raises:
-        InvalidBody: no setting has this name; the message suggests similar names.
+        InvalidBody: no setting has this name; the message suggests similar names, if there are any.
     """
     found = [each for each in DEFAULTS if each == name or each.startswith(f"{name}.")]
     if not found:

@@ -94,22 +94,22 @@ class Policy(Settings):
         le=10_000,
         description="Maximum length of a fact, in characters; not below `min_length`.",
     )
-    refuse_questions: bool = Field(default=True, description="Refuse facts that are questions.")
+    refuse_questions: bool = Field(default=True, description="Reject facts that are questions.")
     refuse_commands: bool = Field(
-        default=True, description="Refuse facts that are commands to a program or a model."
+        default=True, description="Reject facts that are commands to a program or a model."
     )
     refuse_secrets: bool = Field(
         default=True,
-        description="Refuse facts with passwords, PINs, one-time codes, keys, tokens, seed phrases, answers "
+        description="Reject facts with passwords, PINs, one-time codes, keys, tokens, seed phrases, answers "
         "to security questions or card numbers.",
     )
     refuse_bank_accounts: bool = Field(
         default=True,
-        description="Refuse facts with IBANs or other account numbers, if `refuse_secrets` is on.",
+        description="Reject facts with IBANs or other account numbers, if `refuse_secrets` is on.",
     )
     refuse_documents: bool = Field(
         default=True,
-        description="Refuse facts with numbers of passports, national, tax or insurance ids, or driving "
+        description="Reject facts with numbers of passports, national, tax or insurance ids, or driving "
         "licences, if `refuse_secrets` is on.",
     )
 
@@ -150,9 +150,9 @@ class Dedupe(Settings):
         default="rewrite",
         description="Text that is kept when a fact is repeated in other words: `rewrite` keeps the newer "
         "text, or the older text if it says all that the newer text says; `confirm` keeps the older text. "
-        "For a proposal without a date that repeats a fact with a date, both values keep the newer text. For "
-        "facts that a language model calls the same, `rewrite` always keeps the newer text, and `confirm` "
-        "the older text.",
+        "If the newer fact has no `expires_at` and the older fact has one, both values keep the newer text. "
+        "For facts that a language model calls the same, `rewrite` always keeps the newer text, and "
+        "`confirm` the older text.",
     )
 
     @field_validator("duplicate_threshold")
@@ -187,8 +187,8 @@ class FactLimits(Settings):
         default=None,
         ge=1,
         le=3650,
-        description="Days until a fact of the tier `working` without a date expires; `null`: the "
-        "fact does not expire.",
+        description="Days until a fact of the tier `working` expires, if neither its proposal nor its text "
+        "has an end; `null`: such a fact does not expire.",
     )
 
     @field_validator("profile", "working")

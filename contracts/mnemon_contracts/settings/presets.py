@@ -88,7 +88,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "004": Preset(
-            "Personal bot: facts in three tiers, with limits, dates and decay",
+            "Personal bot: facts in three tiers, with limits and decay",
             {
                 "policy.min_length": 12,
                 "policy.max_length": 240,

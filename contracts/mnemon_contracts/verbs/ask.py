@@ -247,8 +247,8 @@ class HistoryV1(Contract):
     before: Sequence | None = Field(
         default=None,
         description="Return only messages before this log position. To read a conversation page by page, "
-        "newest first, give the `seq` of the first message of the former reply, and its `conversation`, "
-        "until a reply has no messages. Default: no restriction.",
+        "newest first, give the `seq` of the first message of the previous reply, and the `conversation` of "
+        "that reply, until a reply has no messages. Default: no restriction.",
     )
     min_seq: MinSeq = None
     as_of: AsOf = None

@@ -64,7 +64,9 @@ class SearchRequest(Contract):
         "`recent_messages`. `medium`: summaries and working facts. `long`: profile and "
         "archived facts, all other messages, and documents.",
     )
-    explain: bool = Field(default=False, description="Return the parts of each score.")
+    explain: bool = Field(
+        default=False, description="Return for each hit the components of its score, in `parts`."
+    )
     min_seq: MinSeq = None
     as_of: AsOf = None
     collection: Text | None = Field(
@@ -132,7 +134,7 @@ class SearchHitV2(Contract):
         "written; absent for documents.",
     )
     parts: dict[str, float] | None = Field(
-        default=None, description="Parts of the score by name, if `explain` is set."
+        default=None, description="Components of the score by name, if `explain` is set."
     )
     passage: DocumentPassage | None = Field(
         default=None, description="For a document: place of the text in the document."
@@ -435,7 +437,7 @@ class ForgetReplyV1(Reply):
     restore: SaveV1 | None = Field(
         default=None,
         description="Request to `save` that restores the removed fact under a new id, without its "
-        "former versions; absent if nothing was removed, or if the date of the fact had passed.",
+        "former versions; absent if nothing was removed, or if the fact had expired.",
     )
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),

@@ -446,7 +446,7 @@ export interface ForgetReplyV1 {
    */
   text?: string;
   /**
-   * Request to `save` that restores the removed fact under a new id, without its former versions; absent if nothing was removed, or if the date of the fact had passed.
+   * Request to `save` that restores the removed fact under a new id, without its former versions; absent if nothing was removed, or if the fact had expired.
    */
   restore?: SaveV1;
   /**
@@ -856,7 +856,7 @@ export interface HistoryV1 {
    */
   conversation?: string | null;
   /**
-   * Return only messages before this log position. To read a conversation page by page, newest first, give the `seq` of the first message of the former reply, and its `conversation`, until a reply has no messages. Default: no restriction.
+   * Return only messages before this log position. To read a conversation page by page, newest first, give the `seq` of the first message of the previous reply, and the `conversation` of that reply, until a reply has no messages. Default: no restriction.
    */
   before?: number | null;
   /**
@@ -1051,7 +1051,7 @@ export interface SearchHit {
    */
   at?: string;
   /**
-   * Parts of the score by name, if `explain` is set.
+   * Components of the score by name, if `explain` is set.
    */
   parts?: {
     [k: string]: number;
@@ -1107,7 +1107,7 @@ export interface SearchV1 {
    */
   scope?: ("memories" | "messages" | "documents")[];
   /**
-   * Return the parts of each score.
+   * Return for each hit the components of its score, in `parts`.
    */
   explain?: boolean;
   /**
@@ -1177,7 +1177,7 @@ export interface SearchHitV2 {
    */
   at?: string;
   /**
-   * Parts of the score by name, if `explain` is set.
+   * Components of the score by name, if `explain` is set.
    */
   parts?: {
     [k: string]: number;
@@ -1210,7 +1210,7 @@ export interface SearchV2 {
    */
   scope?: ("memories" | "messages" | "documents" | "summaries" | "short" | "medium" | "long")[];
   /**
-   * Return the parts of each score.
+   * Return for each hit the components of its score, in `parts`.
    */
   explain?: boolean;
   /**
@@ -1835,7 +1835,7 @@ export interface FactConfirmedV1 {
    */
   decision: Decision;
   /**
-   * Lineage of the proposal that repeats the fact.
+   * Source messages of the proposal that repeats the fact, and the program or model that derived it.
    */
   lineage?: Lineage;
 }
@@ -1902,7 +1902,7 @@ export interface FactEvictedV1 {
   limit: number;
 }
 /**
- * A fact is removed because its date has passed.
+ * A fact is removed because its `expires_at` has passed.
  */
 export interface FactExpiredV1 {
   /**
@@ -1919,7 +1919,7 @@ export interface FactExpiredV1 {
   expires_at: string | Date;
 }
 /**
- * A fact is removed: on request, replaced by another fact, or discarded with its source messages.
+ * A fact is removed on request, in favour of another fact, or together with its source messages.
  */
 export interface FactForgottenV1 {
   /**
@@ -2039,7 +2039,7 @@ export interface FactProposedV1 {
    */
   names?: string[];
   /**
-   * Lineage of the fact.
+   * Source messages of the fact, and the program or model that derived it.
    */
   lineage?: Lineage;
 }
@@ -2109,7 +2109,7 @@ export interface FactSavedV1 {
    */
   decision: Decision;
   /**
-   * Lineage of the fact.
+   * Source messages of the fact, and the program or model that derived it.
    */
   lineage?: Lineage;
 }
@@ -2146,7 +2146,7 @@ export interface FactUpdatedV1 {
    */
   decision?: Decision | null;
   /**
-   * Lineage of the new text.
+   * Source messages of the new text, and the program or model that derived it.
    */
   lineage?: Lineage;
 }
@@ -2385,7 +2385,7 @@ export interface SummaryWrittenV1 {
    */
   text: string;
   /**
-   * Lineage of the summary: model, prompt and source messages.
+   * Source messages of the summary, and the program or model that wrote it.
    */
   lineage?: Lineage;
 }
