@@ -49,9 +49,9 @@ async def connect(url: str, **options: Any) -> Client:
             raise error  # every server was tried; nats-py would retry without end
         remark = str(error) or type(error).__name__
         if remark in remarks:  # each attempt to reconnect fails with the same message, twice a second
-            log.debug("connection error reported error=%s", remark)
+            log.debug("NATS connection error reported error=%s", remark)
         else:
-            log.warning("connection error reported error=%s", remark)
+            log.warning("NATS connection error reported error=%s", remark)
             remarks.add(remark)
 
     async def report_reconnect() -> None:
