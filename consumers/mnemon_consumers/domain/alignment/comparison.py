@@ -69,7 +69,7 @@ class FactComparison:
         return bool(list_kinds(term for term, _ in self.alignment.pairs) - KINDS_OF_DETAILS)
 
     def says_same_of_subject(self) -> bool:
-        """Return whether the facts have words in common besides their subject."""
+        """Return whether the facts have words in common besides their subject and words for people."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs

@@ -94,7 +94,7 @@ class Lexicon:
     Attributes:
         words: entries of one word, by its forms.
         longer: entries of several words, by the forms of their first word and then of their second.
-        numbers: numbers by the form of their word.
+        numbers: numbers by the forms of their words.
         roles: the meaning, such as `from`, of each preposition that has a contrary preposition.
         word_lists: lists of words that the rules of alignment name, by name of the list.
     """
@@ -220,7 +220,7 @@ def names_people(word: str) -> bool:
 def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:
     """Yield the entries of all tables but `word_lists`, `roles` and `numbers`.
 
-    A table at the top of the document is a plain list of words. The others map names to words.
+    A string is a plain list of words. A section has lists of words by the name of a concept or an axis.
     """
     for table, listed in document.items():
         if isinstance(listed, str):

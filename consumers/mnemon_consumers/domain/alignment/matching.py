@@ -51,7 +51,7 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Return whether matched terms have the same order, and other words with content were replaced."""
+        """Return whether matched terms have the same order, and words with content replace each other."""
         return _is_substituted(*self.statements, self.matched)
 
     @property
@@ -66,7 +66,7 @@ class Alignment:
     def compute_share(self, left: Sequence[Term]) -> float:
         """Return the share, 0 to 1, of a fact's weight that has a counterpart.
 
-        `left` has the terms without a counterpart.
+        `left` has the terms of the fact that have no counterpart.
         """
         total = self.weight + sum(term.weight for term in left)
         return self.weight / total if total else 0.0
@@ -162,7 +162,10 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 
 def is_kind_of(particular: Term, general: Term) -> bool:
-    """Return whether the first term is a kind of the second term, as a violin is an instrument."""
+    """Return whether the first term is a kind of the second term, as a violin is an instrument.
+
+    Every name is a kind of a place.
+    """
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
@@ -191,7 +194,7 @@ def _have_one_root(a: str, b: str) -> bool:
 
 
 def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]) -> bool:
-    """Return whether matched terms have the same order, and other words with content were replaced."""
+    """Return whether matched terms have the same order, and words with content replace each other."""
     places = [matched[i] for i in sorted(matched)]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
         return False
@@ -226,9 +229,9 @@ def _has_content(statement: ParsedFact, tokens: Sequence[int | str]) -> bool:
 
 
 def differ_in_tense(a: Term, b: Term) -> bool:
-    """Return whether matching terms have the same verb, of which only one is in the past tense.
+    """Return whether two matching terms have one verb, and only one of them has it in the past tense.
 
-    For example, "collects stamps" and "collected stamps" do.
+    For example, the result is True for "collects" and "collected".
     """
     return any(
         is_past_form(verb) != is_past_form(other) and _are_forms_of_one_verb(verb, other)
@@ -238,6 +241,9 @@ def differ_in_tense(a: Term, b: Term) -> bool:
 
 
 def _are_forms_of_one_verb(verb: str, other: str) -> bool:
-    """Return whether words of matching terms may be one verb; irregular forms have the same first letter."""
+    """Return whether words of matching terms may be forms of one verb.
+
+    An irregular past form, such as "bought", counts as a form of every verb with the same first letter.
+    """
     is_irregular = not list_words("past_verbs").isdisjoint((verb, other))
     return not list_forms(verb).isdisjoint(list_forms(other)) or (is_irregular and verb[0] == other[0])

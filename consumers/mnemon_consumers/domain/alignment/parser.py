@@ -197,7 +197,7 @@ class _Parser:
         return before.isdecimal() and 1900 <= int(before) <= 2100
 
     def _add_token(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
-        """Add the term of a token or a phrase."""
+        """Add what a token, or a phrase of `length` tokens, adds to the terms, the order and the marks."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
         if self._means_side(at) or self._is_time_off(at):

@@ -58,13 +58,12 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
 
 
 def find_event_year(old: str, new: str) -> int | None:
-    """Return the year of the past event that the newer fact tells in place of words of the older fact.
-
-    A year after "last", as in "last year (2025)", belongs to the time at which the words were said.
+    """Return the year of a past event that the newer fact tells, if it lacks a term of the older fact.
 
     Returns:
-        The last year that the newer fact names; None if it tells no past event, names no year, or says all
-        that the older fact says.
+        The latest year that the newer fact names. None if it tells no past event, names no year, or has
+        counterparts of all terms of the older fact. None also if it has the word "last", as in "last year
+        (2025)": such a year belongs to the time at which the words were said.
     """
     facts = build_comparison(old, new)
     is_relative = any("dates last" in term.keys for term in facts.new.terms)
@@ -79,7 +78,7 @@ def _decide_relation(facts: FactComparison) -> RelationVerdict:
     if verdict := _decide_foreign(facts):
         return verdict
     if is_switch_of_kind(facts.alignment):
-        evidence = "the newer fact switches to another thing of the kind"
+        evidence = "the newer fact says that a person switched to another thing of the kind"
         return RelationVerdict(FactRelation.UPDATE, evidence, facts.score, is_related=True)
     if not any(a.kind is not TermKind.LIGHT for a, _ in facts.alignment.pairs) and not facts.shares_slot():
         return _decide_without_common_word(facts)
@@ -130,7 +129,7 @@ def _decide_without_common_word(facts: FactComparison) -> RelationVerdict:
 
 
 def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
-    """Return the reason why a verdict that the facts say the same, or that is open, does not hold.
+    """Return the reason why an open verdict, or the verdict `SAME` or `UPDATE`, does not hold.
 
     Returns:
         None if the verdict holds.

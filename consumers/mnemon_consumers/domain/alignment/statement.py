@@ -116,7 +116,10 @@ def leaves_place(statement: ParsedFact, place: Term) -> bool:
 
 
 def is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Return whether a word in both facts only qualifies another, as "piano" does in "piano lessons"."""
+    """Return whether a word in both facts only qualifies another, as "piano" does in "piano lessons".
+
+    The other word is one of `left`, the terms without a counterpart. The result is False for a Russian fact.
+    """
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
     return statement.is_english and any(
         term.kind is TermKind.WORD

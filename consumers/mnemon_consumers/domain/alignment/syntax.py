@@ -31,12 +31,12 @@ _LOOKED_AT: Final = 6
 
 
 def are_contrary(role: str, other: str) -> bool:
-    """Return whether two prepositions have contrary meanings."""
+    """Return whether two roles of prepositions, such as `with` and `without`, are contrary."""
     return frozenset((role, other)) in _CONTRARY_ROLES
 
 
 def find_role(tokens: Sequence[Token], at: int) -> str:
-    """Return the meaning of a preposition that has a contrary preposition; empty for any other word."""
+    """Return the meaning, such as `from`, of a preposition that has a contrary one; empty for other words."""
     word = tokens[at].word
     if word in ("с", "со") and at + 1 < len(tokens):
         return "with" if "ablt" in list_grammemes(tokens[at + 1].word) else "from"
@@ -44,7 +44,11 @@ def find_role(tokens: Sequence[Token], at: int) -> str:
 
 
 def measure_head(tokens: Sequence[Token]) -> int:
-    """Return the number of tokens at the beginning that are the subject; 0 if the subject is the user."""
+    """Return the number of tokens at the beginning that are the subject.
+
+    Returns:
+        0 if the subject is the user or a pronoun such as "she", or if there is none.
+    """
     if not tokens or _is_user_after_time(tokens):
         return 0
     if is_cyrillic(tokens[0].word):
@@ -70,7 +74,7 @@ def measure_head(tokens: Sequence[Token]) -> int:
 
 
 def _is_user_after_time(tokens: Sequence[Token]) -> bool:
-    """Return whether a date, and then the user, begin a fact: "Last week I moved", «В мае я переехал»."""
+    """Return whether a fact begins with the user or a pronoun, perhaps after a date: "Last week I moved"."""
     for token in tokens[:_LOOKED_AT]:
         if _is_subject(token):
             return True
@@ -88,9 +92,10 @@ def _is_subject(token: Token) -> bool:
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
-    """Move the particle of an English verb after the verb: "gave the chickens away", "called it off".
+    """Return the tokens with the particle of an English verb right after the verb.
 
-    Times are no objects of such verbs: "took this week off".
+    "Gave the chickens away" becomes "gave away the chickens". A time is no object of such a verb, so "took
+    this week off" stays. Only the first particle moves.
     """
     phrasal_verbs = list_words("phrasal_verbs")
     for at, verb in enumerate(tokens):
@@ -129,11 +134,13 @@ def _find_numeric_kind(token: Token) -> str | None:
 
 
 def is_intended(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a verb, or a noun for its action, is about what a person may do: "is afraid of moving".
+    """Return whether a verb, or a noun for its action, names what a person only thinks of.
+
+    For example, "moving" does so in "is afraid of moving".
 
     An intended verb is an infinitive, has an auxiliary such as "will", is a gerund after a word such as "of",
-    an English verb of moving in the progressive, or a Russian verb in the future. An intended noun has an
-    article. After a verb such as "managed", the action has happened, and is not intended.
+    an English verb of moving in the progressive, or a Russian verb in the future. An intended noun follows a
+    word such as "a" or "my". After a verb such as "managed", the action has happened, and is not intended.
     """
     word, before = tokens[at].word, [token.word for token in tokens[:at]]
     realising = list_words("realising_verbs")
@@ -157,7 +164,10 @@ def _is_verb_form(word: str) -> bool:
 
 
 def is_copular(tokens: Sequence[Token], head: int) -> bool:
-    """Return whether a fact identifies a thing: "The rent is 900", "Любимый цвет — синий"."""
+    """Return whether a fact identifies a thing: "The rent is 900", «Любимый цвет — синий».
+
+    `head` is the number of tokens of the subject, see `measure_head`.
+    """
     if not 0 < head < len(tokens):
         return False
     if tokens[head].word in ("—", "–"):
@@ -173,8 +183,9 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
 def list_clause_starts(tokens: Sequence[Token], head: int) -> tuple[int, ...]:
     """Return the indexes of the tokens that begin a clause, in order; the first is 0.
 
-    A dash begins a clause if a predicate stands before it. A dash right after the head begins none, because
-    it identifies a thing, as in "Основной телефон — Samsung". `head` is the number of tokens of the head.
+    A dash begins a clause if a predicate stands before it. A dash right after the subject begins none,
+    because it identifies a thing, as in «Основной телефон — Samsung» (the main phone is a Samsung). `head` is
+    the number of tokens of the subject.
     """
     starts = [0]
     has_predicate = False
@@ -224,9 +235,9 @@ def _is_complement(word: str, *, is_linked: bool) -> bool:
 
 
 def _has_subject(words: Sequence[str]) -> bool:
-    """Return whether a word before a Russian verb may be its subject.
+    """Return whether one of the words before a Russian verb may be its subject.
 
-    For example, the result is False for "каждую неделю".
+    For example, the result is False for «каждую неделю» (every week).
     """
     return any(
         (not is_cyrillic(word) and list_number_keys(word) is None)

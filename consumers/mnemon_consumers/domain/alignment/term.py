@@ -36,12 +36,12 @@ class Term(NamedTuple):
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for a general word and `instrument-` for a kind of instrument.
-        sorts: poles of the same form for things that a statement means all of, such as `nut+` and `nut-`. Two
-            terms that have such poles match only by a common key.
+        sorts: poles such as `nut+` for a general word, by which a fact such as "is allergic to nuts" means
+            all sorts, and `nut-` for a sort. Two terms that have such poles match only by a common key.
         role: the meaning of the preposition before the term, such as `from`, if a contrary preposition
             exists.
         is_head: whether it belongs to the subject of the sentence.
-        place: number of its first token; for a number in several words, that of its last token.
+        place: index of its first token; for a number in several words, index of its last token.
     """
 
     text: str
@@ -76,7 +76,7 @@ def is_listed(term: Term, table: str) -> bool:
 
 
 def list_nouns(terms: tuple[Term, ...]) -> list[Term]:
-    """Return the terms that are not known to be verbs."""
+    """Return the terms without the Russian verbs; English verbs are not recognised, and stay."""
     return [term for term in terms if term.kind is not TermKind.WORD or not is_verb(term.text)]
 
 
@@ -94,7 +94,7 @@ def begins_with_verb(terms: Sequence[Term]) -> bool:
 
 
 def is_beginning(term: Term) -> bool:
-    """Return whether a word says only that something has begun: "started", «начал»."""
+    """Return whether a word says only that something has begun or changed: "started", "now", «начал»."""
     return term.text in list_words("beginning_verbs") or is_listed(term, "changed")
 
 
@@ -104,7 +104,7 @@ def is_naming(term: Term) -> bool:
 
 
 def is_habitual(term: Term) -> bool:
-    """Return whether a date belongs to a habit: "on Mondays", "по понедельникам"."""
+    """Return whether a date is in the plural, as for a habit: "on Mondays", «по понедельникам»."""
     return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in list_grammemes(term.text))
 
 

@@ -97,7 +97,7 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 def _ends_clause(text: str, end: int, word: str) -> bool:
-    """Return whether a clause ends after the word that ends at index `end`.
+    """Return whether a clause of a text ends after `word`, which ends at index `end`.
 
     A conjunction ends a clause, too.
     """
@@ -118,7 +118,7 @@ def _list_token_forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _list_profession_forms(word: str) -> frozenset[str]:
-    """Return the forms of a profession within a compound, such as "Python-разработчик"."""
+    """Return the forms of the professions within a compound, such as "Python-разработчик"; else none."""
     if "-" not in word:
         return frozenset()
     parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))

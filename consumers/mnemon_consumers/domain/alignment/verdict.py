@@ -25,7 +25,8 @@ class RelationVerdict:
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether a proposal that names the older fact may replace it: both facts are about the same
             thing, do not contradict each other, and the older fact is about nothing else.
-        is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
+        is_contradicted: whether something in the facts, such as another person, another date or a contrary
+            word, shows that they differ.
         is_open: whether no rule tells the facts apart, so that similarity may decide.
     """
 

@@ -137,7 +137,7 @@ class ContentWords:
 
 
 def is_same(one: ContentWord, other: ContentWord) -> bool:
-    """Return whether two words are the same: in another form, with a longer ending, or in other letters."""
+    """Return whether two words are the same, also in another form, with an ending or in another alphabet."""
     if one.text == other.text:
         return True
     if one.is_measure or other.is_measure or one.is_person or other.is_person:

@@ -1,7 +1,7 @@
 """Query fit: decides whether the words of a query name a fact, and chooses one of several facts.
 
 A query must not change or remove any fact but the intended one. So a fact has a word of the query only if it
-has the same word, in any form or in other letters. Vectors and synonyms are not used: vectors treat "rent"
+has the same word, in any form or in another alphabet. Vectors and synonyms are not used: vectors treat "rent"
 and "house" as alike.
 """
 
@@ -84,7 +84,11 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 def _find_named_fact(
     query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]
 ) -> str | None:
-    """Return the id of the fact that fits fully and clearly best; None if no fact does."""
+    """Return the id of the fact that the query clearly means; None if there is none.
+
+    Such a fact fits fully, and by `MARGIN` better than every other. It says only the answer to a question
+    phrase, or the query has enough of its words: `SHARE_BY_ONE` or `SHARE_BY_SEVERAL`.
+    """
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])

@@ -24,7 +24,7 @@ def has_unmatched_clause(facts: FactComparison) -> bool:
 
 
 def joins_clauses(facts: FactComparison) -> bool:
-    """Return whether the newer fact has a part of one clause and a part of another of the older fact.
+    """Return whether the newer fact has a part of one clause of the older fact, and a part of another clause.
 
     For example, "Hates coffee" has a part of both clauses of "Likes coffee but hates tea".
     """
@@ -39,9 +39,10 @@ def joins_clauses(facts: FactComparison) -> bool:
 
 
 def reports_unsaid_end(facts: FactComparison) -> bool:
-    """Return whether the newer fact denies, ends or has changed what no clause of the older fact does.
+    """Return whether the newer fact tells a denial, an end or a change that no clause of the older one tells.
 
-    For example, "I no longer smoke" ends what "I smoke" says in "I smoke but I'm trying to quit".
+    For example, "I no longer smoke" ends what "I smoke" says in "I smoke but I'm trying to quit". Only
+    clauses with a word of the newer fact count. The result is False if the older fact has a single clause.
     """
     is_moved = facts.new.is_changed and facts.new.is_past
     if len(facts.old.clauses) < 2 or not (facts.new.denies_or_ends or is_moved):
@@ -91,7 +92,7 @@ def _belongs_to_value(facts: FactComparison, clause: range, left: Sequence[Term]
     Args:
         facts: the facts.
         clause: a clause of the older fact.
-        left: its terms, none with a counterpart.
+        left: its terms that have no counterpart.
     """
     kinds, slots = list_kinds(left), facts.old.slots & facts.new.slots
     is_joined = clause.start > 0 and facts.old.raw[clause.start - 1] in list_words("conjunctions")
@@ -120,7 +121,7 @@ def _belongs_to_value(facts: FactComparison, clause: range, left: Sequence[Term]
 
 
 def _is_statement(facts: FactComparison, clause: range, terms: Sequence[Term]) -> bool:
-    """Return whether a clause says something by itself: "speaks French", "rent 900", "vegan"."""
+    """Return whether a clause is a statement of its own: "speaks French", "rent 900", "vegan"."""
     said = parse_fact(" ".join(facts.old.raw[clause.start : clause.stop]))
     kinds = list_kinds(terms)
     has_amount = TermKind.WORD in kinds and not kinds.isdisjoint(NUMERIC_KINDS)
@@ -135,7 +136,7 @@ def _is_time(facts: FactComparison, clause: range) -> bool:
 
 
 def _list_bare_clauses(facts: FactComparison) -> list[list[Term]]:
-    """Return the terms of the later clauses of the newer fact that have no other words."""
+    """Return the terms of each later clause of the newer fact that has only words without a counterpart."""
     clauses = [
         (clause, [term for term in facts.alignment.new if term.place in clause])
         for clause in facts.new.clauses[1:]

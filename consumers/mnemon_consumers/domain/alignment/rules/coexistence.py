@@ -31,8 +31,8 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
 def _names_former_value(facts: FactComparison) -> bool:
     """Return whether the newer fact is about a former state, and does not only say that it is over.
 
-    For example, "Used to live in York" does so beside "Lives in Leeds", but "Used to smoke" does not
-    beside "Smokes". Beside a denial, such as "Doesn't smoke", it does.
+    For example, the result is True for "Used to live in York" beside "Lives in Leeds", and for "Used to
+    smoke" beside the denial "Doesn't smoke". It is False for "Used to smoke" beside "Smokes".
     """
     if facts.old.is_past or facts.new.is_changed or _list_former_clauses(facts.old):
         return False
@@ -77,7 +77,8 @@ def _is_of_other_amount(facts: FactComparison) -> bool:
 def _denies_only_part(facts: FactComparison) -> bool:
     """Return whether only one fact is a denial, with an adjective or a habit's date that the other lacks.
 
-    For example, «Не пьёт козье молоко» and «Не пьёт молоко по будням» are beside «Пьёт молоко».
+    For example, «Не пьёт козье молоко» (drinks no goat's milk) and «Не пьёт молоко по будням» (drinks no milk
+    on workdays) deny only a part of «Пьёт молоко» (drinks milk).
     """
     left, is_old_denial = facts.alignment, facts.old.is_negated
     share_affirmed = facts.share_new if is_old_denial else facts.share_old
@@ -96,6 +97,6 @@ def _is_regular(date: Term) -> bool:
 
 
 def _is_descriptive(word: str) -> bool:
-    """Return whether a Russian word is an adjective other than a pronoun such as «никакой»."""
+    """Return whether a Russian word is an adjective other than a pronoun such as «никакой» (no)."""
     tags = list_grammemes(word)
     return "ADJF" in tags and "Apro" not in tags

@@ -36,7 +36,13 @@ def decide_update(facts: FactComparison, evidence: str) -> RelationVerdict:
 
 
 def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> RelationVerdict:
-    """Decide on a new value, which does not replace what the older fact says beside its value."""
+    """Decide that a new value updates the older fact, unless another part of the older fact would be lost.
+
+    Args:
+        facts: the facts.
+        evidence: the reason for the update.
+        slot: the slot that has another value; empty for an amount or a date without a slot.
+    """
     part = find_lost_part(facts, slot)
     if slot in ("employer", "job", "residence") and any(
         is_part_of_time(facts.old, t) for t in facts.alignment.old
@@ -50,7 +56,12 @@ def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> Re
 
 
 def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
-    """Decide that the facts say the same, unless the newer fact has parts of several statements."""
+    """Decide that the facts say the same, or leave the relation undecided if that is doubtful.
+
+    It is doubtful if the facts share only details such as dates. If the older fact covers the newer fact
+    (`is_covered`), it is also doubtful if the newer fact joins parts of several clauses, or tells an end or a
+    change that no clause tells.
+    """
     if _shares_only_details(facts):
         return decide_undecided(facts, "the facts have only dates and numbers in common")
     if is_covered and joins_clauses(facts):
@@ -68,7 +79,7 @@ def decide_different(
 
 
 def decide_undecided(facts: FactComparison, evidence: str) -> RelationVerdict:
-    """Decide that both facts may be true."""
+    """Leave the relation undecided, because both facts may be true."""
     return RelationVerdict(FactRelation.UNDECIDED, evidence, facts.score, is_related=_is_related(facts))
 
 
@@ -83,7 +94,7 @@ def decide_doubtful(facts: FactComparison, evidence: str) -> RelationVerdict:
 
 
 def choose_doubtful_relation(facts: FactComparison) -> FactRelation:
-    """Return `UNDECIDED` if the shares are large enough for the facts to be about the same."""
+    """Return `UNDECIDED` if the shares are large enough for facts about the same thing, else `DIFFERENT`."""
     is_likely = facts.score >= UNDECIDED_SHARE or max(facts.share_old, facts.share_new) >= SUBSET_SHARE
     return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
 

@@ -46,7 +46,7 @@ _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
 
 
 def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
-    """Decide the relation if one fact denies or ends the other; None if other rules must decide."""
+    """Decide the relation if only one fact is a denial or tells an end; None if other rules must decide."""
     old, new = facts.old, facts.new
     if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
         return None
@@ -83,7 +83,7 @@ def _decide_plain_end(facts: FactComparison) -> RelationVerdict | None:
     if _is_denied_in_clause(facts):
         return decide_update(facts, "one of the facts denies the statement of the other")
     if new.is_ended and leaves_for_another(facts):
-        return decide_new_value(facts, "the newer fact leaves one thing for another", "employer")
+        return decide_new_value(facts, "a person left one thing for another", "employer")
     if _is_departure(facts):
         return decide_update(facts, "the newer fact says that the older one has ended")
     return None
@@ -102,10 +102,10 @@ def _decide_dates(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _list_unmatched_of_end(facts: FactComparison) -> tuple[Term, ...]:
-    """Return the terms without a counterpart by which the newer fact tells what it ends or denies.
+    """Return the terms without a counterpart that name what the newer fact ends or denies.
 
-    These are not the reason, a clause after the end, and, if something has ended or stopped, the time and the
-    person who receives a thing.
+    Terms of a reason, and of a clause after the end, are left out. If something has ended or stopped, terms
+    for times and for the person who receives a thing are left out, too.
     """
     new = facts.new
     left_new = tuple(term for term in facts.alignment.new if term.place < new.reason_at)
@@ -132,7 +132,7 @@ def _is_dated_unit(statement: ParsedFact, unit: Term) -> bool:
 
 
 def _decide_state(facts: FactComparison, left_new: tuple[Term, ...]) -> RelationVerdict | None:
-    """Decide if an ability, a job or a habit of the older fact has ended or holds again; None otherwise."""
+    """Decide if a person has learned an ability, has retired, or has ended or resumed a habit; else None."""
     if _is_learned(facts):
         return decide_update(facts, "the person has learned an ability that the older fact denies")
     if _is_retired(facts, left_new):
@@ -150,7 +150,7 @@ def _differs_besides_denial(facts: FactComparison, left_new: tuple[Term, ...]) -
 
 
 def _decide_plan(facts: FactComparison, left_new: tuple[Term, ...]) -> RelationVerdict | None:
-    """Decide if a sale carries out a plan of the older fact, or does not; None otherwise."""
+    """Decide whether a sale carries out a plan of the older fact; None if there is no sale or no plan."""
     old, new = facts.old, facts.new
     is_wanted = old.is_planned and not old.is_past
     is_sale = any("trade-" in term.opposites for term in old.terms)
@@ -205,9 +205,9 @@ def _decide_end_by_score(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _find_limit_of_reversal(facts: FactComparison) -> str | None:
-    """Return why a denial of the older fact may hold although the newer fact affirms it; None otherwise.
+    """Return why the denial in the older fact may hold beside the newer fact; None if it may not.
 
-    For example, "Eats meat again abroad" is beside "Doesn't eat meat".
+    For example, "Doesn't eat meat" may hold beside "Eats meat again abroad".
     """
     left = facts.alignment
     # A phrase such as "has no" denies, although the fact is not marked as a denial.
@@ -274,7 +274,10 @@ def _find_clause_end(facts: FactComparison) -> int:
 
 
 def _is_denied_in_clause(facts: FactComparison) -> bool:
-    """Return whether a part of one Russian fact denies everything that the other fact says."""
+    """Return whether only one fact denies a Russian verb, and the newer fact has all words of the older fact.
+
+    The result is also True if the newer fact reports what the older fact plans not to do.
+    """
     old, new, left = facts.old, facts.new, facts.alignment
     if old.is_english or has_exact_term(left.old) or list_nouns(left.old):
         return False
@@ -296,9 +299,9 @@ def _is_denied(statement: ParsedFact, verb: Term) -> bool:
 
 
 def _ends_only_part(facts: FactComparison) -> bool:
-    """Return whether a Russian fact ends something that only qualifies the topic of the older fact.
+    """Return whether the newer, Russian fact is about what only qualifies the topic of the older fact.
 
-    For example, "the car is broken" does not end a "car loan".
+    For example, the car in "the car is broken" only qualifies the loan in "car loan".
     """
     left, pairs = (
         facts.alignment.old,
@@ -313,7 +316,7 @@ def _ends_only_alcohol(facts: FactComparison, left_new: Sequence[Term]) -> bool:
     """Return whether the newer fact says "quit drinking", and the older fact may not be about alcohol.
 
     "Drinks" and «пьёт» mean alcohol if they have no object: "quit drinking" does not end "drinks coffee", nor
-    does «бросил пить» end «пьёт таблетки».
+    does «бросил пить» (quit drinking) end «пьёт таблетки» (takes pills).
     """
     verbs = list_words("drinking_verbs")
     pairs = [(a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not b.is_head]
@@ -333,9 +336,10 @@ def _ends_only_alcohol(facts: FactComparison, left_new: Sequence[Term]) -> bool:
 
 
 def _is_departure(facts: FactComparison) -> bool:
-    """Return whether the newer, Russian fact leaves the place or state that the older fact names.
+    """Return whether the newer fact says that someone has left the place or state in the older fact.
 
-    For example, "вышла из отпуска" leaves the state of "в отпуске".
+    For example, «вышла из отпуска» (is back from leave) does so beside «в отпуске» (on leave). The result is
+    False for English facts.
     """
     old, new, left = facts.old, facts.new, facts.alignment
     if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
@@ -398,7 +402,7 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
 
 
 def _is_adverb(word: str) -> bool:
-    """Return whether a Russian word tells the manner, as «сверхурочно» does; English has no such forms."""
+    """Return whether a Russian word tells the manner: «сверхурочно» (overtime). False for English words."""
     tags = list_grammemes(word)
     return "ADVB" in tags or {"ADJS", "neut"} <= tags
 
@@ -426,7 +430,10 @@ def _is_retired(facts: FactComparison, left_new: tuple[Term, ...]) -> bool:
 
 
 def _is_stopped(facts: FactComparison) -> bool:
-    """Return whether a Russian fact says that an activity has stopped: "не курит уже три месяца"."""
+    """Return whether the newer, Russian fact says that an activity has stopped.
+
+    For example, the result is True for «больше не курит» (no longer smokes) beside «курит» (smokes).
+    """
     is_over = not {"уже", "больше"}.isdisjoint(facts.new.raw) and not facts.old.is_negated
     return is_over and any(
         is_verb(b.text) and _is_denied(facts.new, b) and not _is_denied(facts.old, a)
@@ -435,7 +442,7 @@ def _is_stopped(facts: FactComparison) -> bool:
 
 
 def _is_resumed(facts: FactComparison) -> bool:
-    """Return whether the newer fact says that an ended state holds again."""
+    """Return whether the newer fact says that an ended or denied state holds again."""
     pairs = [a for a, _ in facts.alignment.pairs if a.kind is not TermKind.LIGHT]
     return (
         facts.new.is_resumed

@@ -22,10 +22,10 @@ _KINDS_OF_QUALIFIERS: Final = (TermKind.WORD, TermKind.NUMBER)
 
 
 def may_name_another_kind(facts: FactComparison) -> bool:
-    """Return whether a kind of thing in one fact may not be what the other fact is about.
+    """Return whether one fact names a kind of thing, and the other fact may be about another kind.
 
-    Facts name a thing and its kind, such as "violin" and "instrument". If one of them denies, ends or
-    dislikes the thing, it may be about another thing of the kind.
+    The facts may name a thing, such as "violin", and its general kind, such as "instrument". If one of the
+    facts is a denial, tells an end or expresses a dislike, it may be about another thing of that kind.
     """
     if _is_of_another_kind(facts):
         return True
@@ -52,7 +52,7 @@ def _is_of_another_kind(facts: FactComparison) -> bool:
 
 
 def _are_other_compounds(a: str, b: str) -> bool:
-    """Return whether two Russian compounds differ within one kind: "врач-хирург", "врач-терапевт"."""
+    """Return whether two Russian compounds differ within one kind: «врач-хирург», «врач-терапевт»."""
     if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
@@ -60,7 +60,7 @@ def _are_other_compounds(a: str, b: str) -> bool:
 
 
 def _applies_to_all_kinds(facts: FactComparison) -> bool:
-    """Return whether the older fact denies, or one of the facts names an allergy."""
+    """Return whether the older fact is a denial, or one of the facts names an allergy."""
     return facts.old.is_negated or any(each.has_word_of("allergies") for each in (facts.old, facts.new))
 
 
@@ -81,7 +81,7 @@ def is_another_part(facts: FactComparison) -> bool:
 
 
 def _has_unit(facts: FactComparison, number: Term) -> bool:
-    """Return whether a date or a unit follows a number: "3 мая", "3000 рублей"."""
+    """Return whether a date or a unit follows a number: "3 May", "3000 dollars"."""
     return any(
         term.place - number.place == 1 and (term.kind is TermKind.DATE or is_listed(term, "units"))
         for statement in (facts.old, facts.new)

@@ -55,13 +55,13 @@ def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _decide_place(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if the newer fact leaves the place to which the older fact leads; None otherwise."""
+    """Decide if the newer fact says that a person has left a place in the older fact; None otherwise."""
     if not any(
         a.role == "to" and leaves_place(facts.new, b) and not leaves_place(facts.old, a)
         for a, b in facts.alignment.pairs
     ):
         return None
-    evidence = "the newer fact leaves the place that the older fact names"
+    evidence = "the newer fact says that a person has left the place in the older fact"
     if facts.new.is_changed and facts.share_old >= SUBSET_SHARE and not facts.old.is_past:
         return decide_update(facts, evidence)
     return decide_undecided(facts, evidence)
@@ -119,7 +119,7 @@ def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:
     if is_event and facts.score >= _SAME_SHARE:
         return decide_undecided(facts, "only the newer fact is about the past")
     if is_part and any(a.role == "from" and b.role != "from" for a, b in left.pairs):
-        return decide_undecided(facts, "the older fact leaves what the newer one names")
+        return decide_undecided(facts, "only the older fact says that something comes from what both name")
     is_long_or_short = _count_content_pairs(facts) >= 2 or len(left.old) <= 2
     if is_part and is_long_or_short and not _shares_only_part_of_phrase(facts):
         return decide_same(facts, "the older fact says the same, and more", is_covered=True)
@@ -132,9 +132,9 @@ def _decide_common_words(facts: FactComparison) -> RelationVerdict:
     evidence = f"{facts.score:.0%} of the words have a counterpart"
     if facts.score >= _SAME_SHARE and pairs >= 2 and says_same:
         if facts.new.is_planned and has_unmatched_clause(facts):
-            return decide_undecided(facts, "the newer fact plans a part of what the older one says")
+            return decide_undecided(facts, "the newer fact is a plan for a part of what the older one says")
         if all(any(map(_is_addition, side)) for side in (left.old, left.new)):
-            return decide_undecided(facts, "each fact says with or without what, and the other does not")
+            return decide_undecided(facts, "each fact has an addition that the other lacks")
         if _differs_in_clause(facts):
             return decide_undecided(facts, "two clauses begin with the same word and differ after it")
         return decide_same(facts, evidence)
@@ -161,7 +161,10 @@ def _shares_only_part_of_phrase(facts: FactComparison) -> bool:
 
 
 def _is_complement(term: Term, left: Sequence[Term]) -> bool:
-    """Return whether a Russian noun in the genitive follows a noun of `left`: «курсы бухгалтеров»."""
+    """Return whether a term is a Russian noun in the genitive, right after a noun of `left`.
+
+    For example, «бухгалтеров» is one in «курсы бухгалтеров» (courses for accountants).
+    """
     is_after_noun = any(
         other.place + 1 == term.place and "NOUN" in list_grammemes(other.text) for other in left
     )
@@ -184,7 +187,7 @@ def _shares_only_word_in_other_role(facts: FactComparison) -> bool:
 
 
 def _is_addition(term: Term) -> bool:
-    """Return whether a term says with or without what: "with milk", «без сахара»."""
+    """Return whether a term belongs to a phrase such as "with milk" or «без сахара» (without sugar)."""
     return term.role in ("with", "without") or term.text.split()[0] in ("без", "without")
 
 
@@ -194,13 +197,13 @@ def _have_one_form(a: Term, b: Term) -> bool:
 
 
 def _drops_amount(facts: FactComparison) -> bool:
-    """Return whether a Russian fact reports a change, and lacks only the amount of the older fact."""
+    """Return whether the newer, Russian fact reports a change, and lacks only the older fact's amount."""
     is_marked = facts.new.is_changed and not (facts.old.is_changed or facts.new.is_english)
     return is_marked and list_kinds(facts.alignment.old) == {TermKind.NUMBER}
 
 
 def _names_other_place(facts: FactComparison) -> bool:
-    """Return whether the facts name different places after a verb, as in "лежит в больнице"."""
+    """Return whether the facts name different places after a Russian verb: «в больнице» (in hospital)."""
     sides = (facts.old, facts.new)
     left = (facts.alignment.old, facts.alignment.new)
     return any(
@@ -225,7 +228,7 @@ def _changes_count_to_once(facts: FactComparison) -> bool:
 
 
 def _describes_known_thing(facts: FactComparison) -> bool:
-    """Return whether the newer fact describes a thing whose existence the older fact states by "есть"."""
+    """Return whether the newer fact describes a thing whose existence the older fact states by «есть»."""
     old, new, left = facts.old, facts.new, facts.alignment
     if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
         return False
@@ -247,7 +250,7 @@ def _is_of_another_time(facts: FactComparison) -> bool:
 
 
 def _is_wish(statement: ParsedFact) -> bool:
-    """Return whether a fact has another word for a wish than a plan: "would like", "needs", "prefers"."""
+    """Return whether a fact has a word for a wish that is no plan: "would like", "needs", "prefers"."""
     return statement.has_word_of("preference_verbs") or any(
         "search+" in term.stages for term in statement.terms
     )
@@ -330,7 +333,7 @@ def _is_part_of_comparison(facts: FactComparison) -> bool:
 
 
 def _has_other_denials(facts: FactComparison) -> bool:
-    """Return whether the facts deny different things: "neither meat nor fish", "fish, but no meat"."""
+    """Return whether the facts may deny different things: "neither meat nor fish", "fish, but no meat"."""
     denials = facts.old.tokens.count("not"), facts.new.tokens.count("not")
     return denials[0] != denials[1] or (denials[0] > 0 and facts.new.is_changed != facts.old.is_changed)
 

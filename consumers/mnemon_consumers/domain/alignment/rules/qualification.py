@@ -46,7 +46,7 @@ def find_other_qualification(alignment: Alignment) -> str | None:
     if _is_hypothetical(old) != _is_hypothetical(new):
         return "only one of the facts is about an imagined case"
     if _has_other_condition(alignment):
-        return "only one of the facts has the condition"
+        return "only one of the facts has a condition"
     frequencies = _list_frequencies(old), _list_frequencies(new)
     if all(frequencies) and frequencies[0].isdisjoint(frequencies[1]):
         return "the facts tell different frequencies"
@@ -86,8 +86,8 @@ def _is_subsequence(part: Sequence[str], whole: Sequence[str]) -> bool:
 def find_partial_change(alignment: Alignment) -> str | None:
     """Return why the older fact may hold beside another value in the newer fact; None if it may not.
 
-    For example, "Also drinks tea now", "Drinks tea at weekends now" and "Might drink tea again" are beside
-    "Drinks coffee". A newer fact that only says more than the older fact is no other value.
+    For example, "Drinks coffee" may hold beside "Also drinks tea now", "Drinks tea at weekends now" and
+    "Might drink tea again". A newer fact that only says more than the older fact gives no other value.
     """
     old, new = alignment.statements
     is_revised = old.denies_or_ends != new.denies_or_ends or bool(list_denied_values(new))
@@ -97,9 +97,9 @@ def find_partial_change(alignment: Alignment) -> str | None:
     if says_more:
         return None
     if _is_uncertain(new) and not _is_uncertain(old):
-        return "the newer fact says only that something may be so"
+        return "the newer fact says only that something is possible"
     if new.has_word_of("sometimes") and not old.has_word_of("sometimes"):
-        return "only the newer fact says that something is so sometimes"
+        return "only the newer fact says that something happens sometimes"
     is_timed = any(term.kind in NUMERIC_KINDS for term in old.terms)
     if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
         return "the newer fact is about a part of the time"
@@ -109,7 +109,7 @@ def find_partial_change(alignment: Alignment) -> str | None:
 def is_limited(alignment: Alignment, side: int) -> bool:
     """Return whether one fact holds only at a place, for a purpose or with a companion, unlike the other.
 
-    For example, "Eats meat again at weddings" does.
+    For example, the result is True for "Eats meat again at weddings" beside "Doesn't eat meat".
 
     Args:
         alignment: the facts.
@@ -144,10 +144,11 @@ def _is_uncertain(statement: ParsedFact) -> bool:
 
 
 def _adds_value(alignment: Alignment) -> bool:
-    """Return whether only one fact has a word such as "also", or the newer one «и» before an object.
+    """Return whether only one fact has a word such as "also", or the newer fact has words that add something.
 
-    "On the side" adds, too, and so does «и» after a verb or «теперь». In the older fact, «ещё» may mean
-    "still".
+    Such words are "the side" in "on the side", and «и» (also) after a verb or after «теперь» (now). In the
+    older fact, «ещё» does not count, because it may mean "still". The result is False if the newer fact is a
+    denial or tells an end.
     """
     old, new = alignment.statements
     if new.denies_or_ends:
@@ -229,7 +230,10 @@ def _is_shared(condition: range, alignment: Alignment, side: int) -> bool:
 
 
 def _list_conditions(statement: ParsedFact) -> list[range]:
-    """Return the indexes of the words of each condition; "when" in a past fact tells the time of an event."""
+    """Return the indexes of the words of each condition.
+
+    In a past fact, "when" tells the time of an event, and begins no condition.
+    """
     words = list_words("conditions")
     if not statement.is_past:
         words |= list_words("whenever")

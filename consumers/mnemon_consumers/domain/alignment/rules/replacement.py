@@ -70,7 +70,7 @@ def _decide_progress(facts: FactComparison) -> RelationVerdict | None:
     if is_done and all(term.kind is TermKind.DATE for term in facts.left):
         return decide_update(facts, "the newer fact says that the plan is carried out")
     if _switches_from_old(facts):
-        return decide_update(facts, "the newer fact switches from the thing in the older one")
+        return decide_update(facts, "a person switched from the thing in the older fact to another one")
     if has_advanced(facts):
         return decide_update(facts, "the number has grown since")
     return None
@@ -142,7 +142,7 @@ def _has_companion_phrase(terms: Sequence[Term]) -> bool:
 
 
 def _names_replacement(facts: FactComparison) -> bool:
-    """Return whether a Russian fact names a replacement of the thing in the older fact."""
+    """Return whether the newer fact names something «вместо» (instead of) a name of the older fact."""
     is_current = not (facts.old.is_past or facts.old.is_ended or facts.old.is_planned or facts.new.is_planned)
     return (
         is_current
@@ -156,7 +156,7 @@ def _names_replacement(facts: FactComparison) -> bool:
 
 
 def _switches_from_old(facts: FactComparison) -> bool:
-    """Return whether the newer fact switches from the thing in the older fact: "from tea to coffee"."""
+    """Return whether a person switched from the thing in the older fact: "switched from tea to coffee"."""
     return (
         facts.new.has_word_of("switch_verbs")
         and facts.share_old >= 0.35
@@ -188,8 +188,9 @@ def _has_changed_topic(facts: FactComparison) -> bool:
 def _has_one_value(facts: FactComparison) -> bool:
     """Return whether the older value cannot hold beside the newer one.
 
-    A word such as "now" alone does not say so: "Plays the piano now" is beside "Plays the guitar". It
-    says so after a verb such as "prefers", for the way of an answer, and where no verb is said.
+    A word such as "now" alone does not say so: "Plays the guitar" may hold beside "Plays the piano now". It
+    says so only after a verb such as "prefers", of a common subject other than a person, of the way of an
+    answer, of a favourite, if the older fact identifies a thing, and in a Russian fact without a verb.
     """
     if list_denied_values(facts.new):
         return True

@@ -30,21 +30,22 @@ def find_revision(alignment: Alignment) -> str | None:
     if _is_corrected(alignment):
         return "the newer fact denies the value of the older one, and names another"
     if _is_narrowed(alignment):
-        return "the newer fact says that only a part is so"
+        return "the newer fact restricts the older one to a part"
     return None
 
 
 def find_other_restriction(alignment: Alignment) -> str | None:
     """Return why facts with matching words are not the same; None if they may be.
 
-    Only one of them says "only" or "not only", or one is about an old thing and the other about a new one.
+    The reasons are "not only" in one of the facts, "only" in the newer fact alone, and that one of the facts
+    is about an old thing and the other about a new thing.
     """
     old, new = alignment.statements
     if _says_not_only(old) != _says_not_only(new):
         return "only one of the facts says that there is more"
     has_only = [each.has_word_of("only") for each in (old, new)]
     if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
-        return "the newer fact says that only a part is so"
+        return "the newer fact restricts the older one to a part"
     ages = [_list_ages(each) for each in (old, new)]
     if not old.slots & new.slots and ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
         return "one of the facts is about an old thing, the other about a new one"
@@ -195,7 +196,7 @@ def _is_sort_of(particular: Term, general: Term) -> bool:
 
 
 def _is_restricted(statement: ParsedFact, term: Term) -> bool:
-    """Return whether "only" or a synonym is right before a term, or "only" right after it."""
+    """Return whether "only" or a synonym is among the words right before a term, or "only" right after it."""
     only, raw = list_words("only"), statement.raw
     before = raw[max(0, term.place - _WORDS_BEFORE_VALUE) : term.place]
     return not only.isdisjoint(before) or raw[term.place + 1 : term.place + 2] == ("only",)
@@ -228,7 +229,7 @@ def _is_permitted(alignment: Alignment) -> bool:
 
 
 def has_other_adjective(alignment: Alignment) -> bool:
-    """Return whether the facts differ in an age word or the older one has a further light word before a noun.
+    """Return whether the facts differ in an age word, or the older one has one more light word before a noun.
 
     "The old server" has such a word beside "the server".
     """
@@ -275,5 +276,5 @@ def _are_of_one_kind(a: Term, b: Term) -> bool:
 
 
 def _may_be_verb(term: Term) -> bool:
-    """Return whether a term may be the verb of its fact; an English verb is its first word."""
+    """Return whether a term may be the verb of its fact; in English, the first word counts as the verb."""
     return is_verb(term.text) if is_cyrillic(term.text) else not term.place or term.text.startswith("never ")

@@ -71,7 +71,7 @@ def is_for_someone(facts: FactComparison) -> bool:
 
 
 def is_trip_over(facts: FactComparison) -> bool:
-    """Return whether the newer fact reports the return from a trip that the older fact plans."""
+    """Return whether the newer fact reports the return from a trip that is planned in the older fact."""
     if not facts.old.is_planned or facts.new.is_planned or facts.new.is_negated:
         return False
     is_stay = "residence" in facts.old.slots or any(
@@ -98,5 +98,5 @@ def is_carried_out(facts: FactComparison) -> bool:
     if any(
         not list_lookup_forms(term.text).isdisjoint(list_words("stay_verbs")) for term in facts.alignment.old
     ):
-        return False  # a visit is no stay
+        return False  # a visit does not carry out the plan to live in a place
     return is_open and not facts.new.is_planned and not facts.new.is_negated

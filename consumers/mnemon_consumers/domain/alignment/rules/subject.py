@@ -31,7 +31,7 @@ _GENERAL_RELATIVES: Final = frozenset(("people child", "people parents"))
 
 
 def find_other_subject(facts: FactComparison) -> str | None:
-    """Return why the facts differ if only one is about a person, thing or name; None otherwise."""
+    """Return why the facts differ in the person, thing or name that they are about; None if they do not."""
     for statement, left in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new)):
         has_common_name = any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
         is_ended_name = statement is facts.old and facts.new.is_ended and has_common_name
@@ -57,7 +57,10 @@ def find_other_subject(facts: FactComparison) -> str | None:
 
 
 def _has_other_names(facts: FactComparison) -> bool:
-    """Return whether two people of one kind have different names: "sister Kate", "sister Mary"."""
+    """Return whether two people of one kind have different names: "sister Kate", "sister Mary".
+
+    A role of the table `roles_of_one`, such as "boss", does not count: another person may have it now.
+    """
     sides = (facts.alignment.old, facts.alignment.new)
     return any(
         a.kind is TermKind.PERSON
@@ -97,7 +100,7 @@ def _find_subject_pronoun(statement: ParsedFact) -> str:
 
 
 def is_about_namesake(facts: FactComparison) -> bool:
-    """Return whether other words for people stand beside a name of both facts: "aunt Ann", "my boss Ann".
+    """Return whether different words for people stand beside a name of both facts: "aunt Ann", "boss Ann".
 
     A general word such as "child", or another word for a partner, may be about the same person.
     """
@@ -158,7 +161,7 @@ def _has_other_ordinals(facts: FactComparison) -> bool:
 
 
 def is_receiver(facts: FactComparison, person: Term) -> bool:
-    """Return whether a person receives what has ended or changed: "gave the piano to her sister"."""
+    """Return whether a person is the receiver in a newer fact about an end or a change: "sold it to Mum"."""
     if person.kind is not TermKind.PERSON:
         return False
     is_given = person.role == "to" or "datv" in list_grammemes(person.text)
@@ -166,13 +169,13 @@ def is_receiver(facts: FactComparison, person: Term) -> bool:
 
 
 def _is_spouse(facts: FactComparison, person: Term) -> bool:
-    """Return whether a person is mentioned only for the marital status."""
+    """Return whether both facts tell the marital status, and a person is mentioned only as the partner."""
     is_partner = not person.keys.isdisjoint(_PARTNERS)
     return is_partner and not person.is_head and "marital" in facts.old.slots & facts.new.slots
 
 
 def _is_job(facts: FactComparison, person: Term) -> bool:
-    """Return whether a word for a person names a job: "works as a store manager"."""
+    """Return whether both facts tell a job, and a word for a person names it: "works as a store manager"."""
     is_told = "job" in facts.old.slots & facts.new.slots and not person.is_head
     return is_told and is_listed(person, "professions")
 
@@ -191,7 +194,7 @@ def _is_named_in_both(facts: FactComparison, statement: ParsedFact, person: Term
 
 
 def _is_owner(statement: ParsedFact, person: Term) -> bool:
-    """Return whether a person is the owner of something: "собака друга", "the neighbour's dog"."""
+    """Return whether a person is the owner of something: "the neighbour's dog", «собака друга»."""
     if person.kind is not TermKind.PERSON:
         return False
     if is_cyrillic(person.text):
@@ -209,7 +212,7 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """Return whether a name stands beside a word for a person, and so names this person.
 
     It does in "brother Tom" and "a friend called Tom", but not in "friend uses Linux", "Tom's brother" and
-    «брат Оли».
+    «брат Оли» (Olya's brother).
     """
     lemmas = list_name_lemmas(name.text)
     if lemmas and name.text not in lemmas and is_nominative(person.text):

@@ -57,7 +57,11 @@ def is_attribute_value(facts: FactComparison) -> bool:
 
 
 def _is_complemented(facts: FactComparison) -> bool:
-    """Return whether a Russian preposition adds another complement to a noun: "подписка на «Окко»"."""
+    """Return whether a Russian preposition adds another complement to a noun in the facts.
+
+    For example, «на» adds one in «подписка на Окко» (subscription to Okko). The result is False if the newer
+    fact reports a change.
+    """
     if facts.new.is_changed:
         return False
     behind = [
@@ -90,7 +94,7 @@ def _is_level(facts: FactComparison) -> bool:
 
 
 def _is_rank(facts: FactComparison) -> bool:
-    """Return whether a person has another rank in the same profession: "старший бухгалтер"."""
+    """Return whether a person has another rank in the same profession: "junior cook", "senior cook"."""
     left = facts.alignment
     old, new = drop_slot_words(left.old, "job"), drop_slot_words(left.new, "job")
     return (
@@ -155,7 +159,7 @@ def _is_address(facts: FactComparison) -> bool:
 
 
 def is_more_exact(facts: FactComparison) -> bool:
-    """Return whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
+    """Return whether the newer fact names a profession more exactly: "doctor", "cardiologist"."""
     return all(is_verb(term.text) for term in facts.alignment.old) and any(
         a.kinds and is_kind_of(b, a) and is_listed(a, "professions") for a, b in facts.alignment.pairs
     )

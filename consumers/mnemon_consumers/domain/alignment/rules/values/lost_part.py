@@ -18,7 +18,7 @@ def find_lost_part(facts: FactComparison, slot: str) -> str | None:
 
     Args:
         facts: the facts.
-        slot: the slot that has another value; empty for an amount.
+        slot: the slot that has another value; empty for an amount or a date without a slot.
 
     Returns:
         None if the newer fact replaces all that the older fact says.

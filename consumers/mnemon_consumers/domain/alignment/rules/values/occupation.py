@@ -23,7 +23,10 @@ def has_other_job(facts: FactComparison) -> bool:
 
 
 def names_other_employer(facts: FactComparison) -> bool:
-    """Return whether the names in both facts may be employers, or are towns in both facts."""
+    """Return whether each fact has a name that may be an employer.
+
+    If one of the facts names a town and no employer, the other fact has to do so, too.
+    """
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     in_towns = [_works_in_town(*side) for side in sides]
     return in_towns[0] == in_towns[1] and all(_has_employer(*side) for side in sides)
@@ -32,8 +35,8 @@ def names_other_employer(facts: FactComparison) -> bool:
 def _has_employer(statement: ParsedFact, terms: Sequence[Term]) -> bool:
     """Return whether one of some terms is a name that may be an employer.
 
-    In Russian, a preposition such as «в» has to precede the name, unlike in «работает над „Зевсом“» and «из
-    Лиссабона».
+    In Russian, a preposition such as «в» has to precede the name. «Работает над „Зевсом“» (works on Zeus) and
+    «из Лиссабона» (from Lisbon) name no employer.
     """
     names = [term for term in terms if term.kind is TermKind.NAME]
     prepositions = list_words("before_employer")
@@ -41,7 +44,7 @@ def _has_employer(statement: ParsedFact, terms: Sequence[Term]) -> bool:
 
 
 def _works_in_town(statement: ParsedFact, terms: Sequence[Term]) -> bool:
-    """Return whether a Russian fact about a job names a town and no employer: «работает в Самаре»."""
+    """Return whether a Russian fact about a job names a town and no employer: «в Самаре» (in Samara)."""
     named = [term for term in terms if _find_preposition(statement, term) in ("в", "во")]
     is_employed = any(term.kind is TermKind.NAME and not is_town(term) for term in named)
     return any(map(is_town, named)) and not is_employed
@@ -109,5 +112,5 @@ def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
 
 
 def _is_person_in_role(term: Term) -> bool:
-    """Return whether a Russian word may tell an occupation: "дальнобойщиком"."""
+    """Return whether a Russian word may tell an occupation: «дальнобойщиком» (as a trucker)."""
     return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= list_grammemes(term.text)

@@ -27,7 +27,10 @@ _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly",
 
 
 def differs_in_quantity(facts: FactComparison) -> bool:
-    """Return whether the facts differ only in a number or date that measures, counts or schedules."""
+    """Return whether the numbers or dates in which the facts differ are values of one amount, count or time.
+
+    The caller has checked with `differs_only_in_numbers` that the facts differ in little else.
+    """
     if _is_next_model(facts) or (facts.is_current and _is_frequency(facts)):
         return True
     if facts.new.is_changed and facts.new.is_english and is_attribute_value(facts):
@@ -45,7 +48,7 @@ def differs_in_quantity(facts: FactComparison) -> bool:
 
 
 def has_advanced(facts: FactComparison) -> bool:
-    """Return whether the newer fact says that a number has grown: "уже в 4 классе", "started year 7"."""
+    """Return whether the newer fact says that a number has grown: "started year 7", «уже в 4 классе»."""
     is_begun = facts.new.has_word_of("next_stage_verbs") and all(
         facts.is_next_to_listed(term, "positions") for term in facts.numeric_terms
     )
@@ -79,12 +82,12 @@ def differs_only_in_numbers(facts: FactComparison) -> bool:
 
 
 def _tells_cause(facts: FactComparison, term: Term) -> bool:
-    """Return whether a word of the newer fact tells the cause of a change: "после рефинансирования"."""
+    """Return whether a word of the newer fact tells the cause of a change, after "after" or «после»."""
     return term.text == "после" or (term.role == "after" and facts.find_statement(term) is facts.new)
 
 
 def _names_changed_thing(facts: FactComparison, term: Term) -> bool:
-    """Return whether a word of the newer fact only names what changed: "подняла плату за комнату"."""
+    """Return whether a word of the newer fact only names what changed: "rent" in "raised the rent"."""
     is_told = is_listed(term, "attributes") or is_listed(term, "changed")
     return facts.new.is_changed and is_told and facts.find_statement(term) is facts.new and _has_topic(facts)
 
@@ -124,7 +127,7 @@ def _is_next_model(facts: FactComparison) -> bool:
 
 
 def _is_frequency(facts: FactComparison) -> bool:
-    """Return whether the same thing happens at another frequency: "раз в месяц", "каждую неделю"."""
+    """Return whether the same thing happens at another frequency: "monthly", "every week"."""
     sides = (facts.alignment.old, facts.alignment.new)
     return _has_topic(facts) and all(
         len(side) == 1 and not side[0].keys.isdisjoint(_FREQUENCIES) for side in sides
@@ -143,7 +146,7 @@ def _counts_progress(facts: FactComparison) -> bool:
 
 
 def _is_measure(facts: FactComparison) -> bool:
-    """Return whether numbers are amounts, not years, room numbers or other labels."""
+    """Return whether the differing numbers are amounts, not years, room numbers or other labels."""
     return not _has_label_or_year(facts) and all(
         term.kind is TermKind.NUMBER and _is_amount(facts.find_statement(term), term)
         for term in facts.numeric_terms
@@ -161,7 +164,7 @@ def _is_position(facts: FactComparison) -> bool:
 
 
 def _has_been_changed(facts: FactComparison) -> bool:
-    """Return whether a Russian fact says that the only value of a thing has changed."""
+    """Return whether the newer, Russian fact says that a value has changed, and is about the same thing."""
     is_marked = facts.new.is_changed and not (facts.old.is_changed or facts.old.is_past)
     has_topic = any(a.kind is not TermKind.LIGHT for a, _ in facts.alignment.pairs)
     is_value = (

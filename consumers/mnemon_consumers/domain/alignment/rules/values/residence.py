@@ -1,4 +1,4 @@
-"""Residence: whether the newer fact is about a home, and for good."""
+"""Residence: whether the newer fact is about a permanent home."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_date_or_unit, list_words
@@ -7,10 +7,10 @@ from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 
 def keeps_home(facts: FactComparison) -> bool:
-    """Return whether the newer fact may not be about a home for good.
+    """Return whether the newer fact may be about something other than a permanent home.
 
-    For example, "moved to the second floor", "moved to the Leeds office" and "moved to Leeds for the
-    summer" may not.
+    For example, the result is True for "moved to the second floor", "moved to the Leeds office" and "moved to
+    Leeds for the summer".
     """
     left, raw = facts.alignment, facts.new.raw
     following = [raw[at + 1 : at + 3] for at in range(len(raw))]
@@ -62,5 +62,8 @@ def is_town(term: Term) -> bool:
 
 
 def _is_duration(word: str) -> bool:
-    """Return whether a word may tell for how long; «на прошлой неделе» tells when, in the prepositional."""
+    """Return whether a date or unit may tell how long a stay is.
+
+    In the prepositional or dative it tells when something happens: «на прошлой неделе» (last week).
+    """
     return is_date_or_unit(word) and list_grammemes(word).isdisjoint(("loct", "datv"))

@@ -120,7 +120,7 @@ def _find_value_slot(facts: FactComparison) -> str | None:
 
 
 def _has_own_head(statement: ParsedFact) -> bool:
-    """Return whether the subject of a fact is neither the user, also with another person, nor the age."""
+    """Return whether a fact has a subject other than the user, a companion ("with Ann") or an age."""
     heads = [t for t in statement.terms if t.is_head and t.kind is not TermKind.LIGHT and t.role != "with"]
     return bool(heads) and not are_slot_words(heads, "age")
 
@@ -158,7 +158,10 @@ def _find_name_slot(facts: FactComparison, slots: frozenset[str]) -> str | None:
 
 
 def _has_other_diet(facts: FactComparison) -> bool:
-    """Return whether both facts name a diet such as "vegan"; a gluten-free diet may also be vegan."""
+    """Return whether both facts name a diet such as "vegan".
+
+    In the older fact, the word "diet" alone names none: a gluten-free diet may also be vegan.
+    """
     old, new = (
         [term for term in side if term.kind is TermKind.WORD]
         for side in (facts.alignment.old, facts.alignment.new)
@@ -213,12 +216,12 @@ def _has_reached_level(facts: FactComparison) -> bool:
 
 
 def _is_reaching(term: Term) -> bool:
-    """Return whether a word may stand beside a level that is reached: a verb, or a word such as "passed"."""
+    """Return whether a word says that a level is reached: a Russian verb, or a word such as "passed"."""
     return is_verb(term.text) or term.text in list_words("attainment_words") or is_listed(term, "changed")
 
 
 def _tells_age(statement: ParsedFact) -> bool:
-    """Return whether a Russian fact tells only an age: "Сыну 10 месяцев", "Сыну исполнился год"."""
+    """Return whether a Russian fact tells only an age: «Сыну 10 месяцев» (the son is 10 months old)."""
     words = [term for term in statement.words if term.kind is not TermKind.NUMBER and not is_of_age(term)]
     is_amount = TermKind.NUMBER in list_kinds(statement.words) or statement.has_word_of("age_words")
     is_period = any(_is_period(word) for word in statement.raw)
@@ -230,7 +233,7 @@ def _has_only_ages(facts: FactComparison) -> bool:
 
 
 def is_of_age(term: Term) -> bool:
-    """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
+    """Return whether a word only belongs to an age: «месяцев» (months), «исполнилось» (turned)."""
     return _is_period(term.text) or not list_lookup_forms(term.text).isdisjoint(list_words("age_verbs"))
 
 

@@ -21,7 +21,10 @@ def are_slot_words(terms: Sequence[Term], slot: str) -> bool:
 
 
 def drop_slot_words(terms: Sequence[Term], slot: str) -> list[Term]:
-    """Return the terms that are neither words of a slot nor words for a change or a beginning."""
+    """Return the terms that are neither words of a slot nor words for a change or a beginning.
+
+    For `proficiency`, a word for a level or a skill, such as "speaks", is a word of the slot, too.
+    """
     words = list_slot_words(slot)
     return [
         term

@@ -1,4 +1,4 @@
-"""Swaps: whether the newer fact puts another thing in place of one that it names."""
+"""Swaps: whether the newer fact says that another thing has taken the place of one that it names."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
@@ -7,7 +7,7 @@ from mnemon_consumers.domain.alignment.term import TermKind, is_listed, is_namin
 
 
 def swaps_old_thing(facts: FactComparison) -> bool:
-    """Return whether the newer fact swaps the thing in the older fact: "Сменил телефон на Poco"."""
+    """Return whether a person swapped the thing in the older fact: "swapped the phone for a Poco"."""
     left = facts.alignment
     topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
     is_swap = any(
@@ -23,7 +23,7 @@ def swaps_old_thing(facts: FactComparison) -> bool:
 
 
 def swaps_other_thing(facts: FactComparison) -> bool:
-    """Return whether the newer fact swaps a thing that the older fact does not mention."""
+    """Return whether, in the newer fact, a person swapped a thing that is not in the older fact."""
     raw = facts.new.raw
     verbs = list_words("object_swap_verbs") | list_words("object_move_verbs")
     starts = [at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)]
@@ -35,7 +35,7 @@ def swaps_other_thing(facts: FactComparison) -> bool:
 
 
 def leaves_for_another(facts: FactComparison) -> bool:
-    """Return whether the newer fact leaves the thing in the older fact for another: "left A for B"."""
+    """Return whether a person left the thing in the older fact for another thing: "left Acme for Bolt"."""
     left = facts.alignment
     slots = facts.old.slots.intersection(NAMED_SLOTS)
     names = [term for term in left.new if term.kind is TermKind.NAME]
