@@ -1,4 +1,4 @@
-"""Detection of orders to a shell or a model, in English and Russian."""
+"""Detection of shell commands, and of instructions to a model, in English and Russian."""
 
 import re
 from typing import Final
@@ -66,11 +66,11 @@ _OVERRIDE: Final = compile_pattern(
     (?:игнорир\w+|забудь(?:те)?|отмени(?:те)?|обойди(?:те)?)\s+(?:\w+\s+){0,3}?
     (?:инструкци\w+|указани\w+|команд\w*|правил\w*|промпт\w*)(?!\w)"""
 )
-"""Orders to a model that reads the memory later, anywhere in a text."""
+"""Prompt injections, anywhere in a text: orders to a model that reads the memory later to drop its rules."""
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text, on one line, is an order to a shell or a model."""
+    """Return whether a text, on one line, is a shell command or an instruction to a model."""
     if _ORDER.match(text) or _OVERRIDE.search(text) or _PROMPT.match(text):
         return True
     typed = _LINE.match(text) or _SUPERUSER.match(text)

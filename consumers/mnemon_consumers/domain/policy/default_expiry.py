@@ -8,7 +8,7 @@ from mnemon_contracts.settings.groups import FactLimits
 
 
 def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the expiry date of a working fact without a date.
+    """Return the expiry date of a working fact without a date of its own.
 
     Returns:
         The date that is `limits.working_days` days after `at`; None if `limits` sets no number of days.
@@ -34,13 +34,16 @@ def compute_tier_expiry(former: Fact, tier: Tier, at: datetime, limits: FactLimi
 def compute_rewritten_expiry(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the expiry date of a rewritten fact: `end`, or else the date from `compute_tier_expiry`.
+    """Return the expiry date of a rewritten fact.
+
+    In the tier `working`, this is `end`. Without `end`, or in another tier, it is the date from
+    `compute_tier_expiry`.
 
     Args:
         former: the fact in its old words. If these words named an end and have changed, the former end is
             dropped.
         text: the new words.
-        end: the end that the new words name, see `find_expiry`; only the tier `working` uses it.
+        end: the end that the new words name, see `find_expiry`; None if they name none.
         tier: the new tier of the fact.
         at: the time of the change.
         limits: the tenant's limits.

@@ -30,10 +30,10 @@ _RUSSIAN: Final = compile_pattern(
     (?!(?:вряд|едва|чуть|мало|так|то)\s)[\w-]+\s+ли(?![\w-])|
     (?:разве|неужели)\b)"""
 )
-"""Beginnings of Russian questions. A clause with "когда" or "как" before a comma is not a question."""
+"""Beginnings of Russian questions. A clause with «когда» (when) or «как» (how) before a comma is none."""
 
 _NO_QUESTION: Final = compile_pattern(r"[\w-]+\s+(?:бы\s+)?(?:то\s+)?ни(?![\w-])|\w+(?:\s+\w+){0,3}:\s*\S")
-"""Beginnings that only look like a question: "Где бы ни был, пьёт чай", "How he works: mornings only"."""
+"""Beginnings that only look like a question: "How he works: mornings", «Где бы ни был» (wherever he is)."""
 
 
 def is_question(text: str) -> bool:

@@ -12,12 +12,12 @@ from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
 CACHED_TEXTS: Final = 256
-"""Maximum number of texts whose refusal a process caches: a proposal is checked twice."""
+"""Maximum number of texts whose result a process caches: a proposal is checked twice."""
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
-    """Return the reason to refuse a text, as a code and as an explanation; None if no rule refuses it.
+    """Return why the policy rejects a text as a fact, as a code and an explanation; None if it does not.
 
     Secrets are checked first, so that a text which is also too long or too short is reported as a secret. The
     explanation never repeats a secret. A run of white space counts as one character; white space at both ends

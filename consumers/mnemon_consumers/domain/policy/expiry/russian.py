@@ -1,4 +1,4 @@
-"""Russian expressions for an end: «до пятницы», «по 20 марта», «до конца месяца», «на две недели»."""
+"""Russian expressions for an end, such as «до пятницы» (until Friday) and «на две недели» (for two weeks)."""
 
 import re
 from typing import Final
@@ -85,7 +85,7 @@ _VALID: Final = r"""
     (?:отпуск|командировка|больничный|каникулы|декрет|виза|подписка|абонемент|контракт|договор|аренда)\b
 """
 _STATE: Final = compile_pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
-"""Words of states. Without one of these words, «до» may also mean "before": «переедет в Рим до июня»."""
+"""Words of states. Without one of these words, «до» (until) may also mean "before": «переедет до июня»."""
 
 _OBLIGED: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|долж(?:ен|на|ны)|обязан\w*|работа(?:ет|ю|ем|ют) над|пиш(?:ет|у)|"

@@ -20,8 +20,8 @@ from mnemon_consumers.domain.policy.expiry import english, russian
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
 
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
-"""Maximum distance of a date without a year. A date farther ahead may mean the past: "until March", said in
-April."""
+"""Maximum distance of a date without a year from the day of the statement. A date farther ahead may mean the
+past: "until March", said in April."""
 
 CACHED_TEXTS: Final = 10_000
 """Maximum number of entries in each of the two caches of a process: the ends that texts name, and the dates
@@ -38,7 +38,7 @@ _YEAR: Final = re.compile(r"20\d\d")
 
 
 class _NamedEnd(NamedTuple):
-    """The words that name an end: their language, the group that matched in its pattern, and the phrase."""
+    """A named end: its language, the group of the pattern `end` that matched, and the words in this group."""
 
     language: ExpiryLanguage
     group: str
@@ -124,7 +124,10 @@ def _has_other_statement(text: str, matches: Sequence[re.Match[str]], language: 
 
 
 def _find_next_day(end: _NamedEnd, day: date) -> date | None:
-    """Return the day after the last day of an end; None if the phrase is not a clear date."""
+    """Return the day after the last day of an end; None if its words are not a clear date.
+
+    `day` is the day of the statement.
+    """
     language, group, phrase = end
     if group.startswith("period"):
         return _find_day_after_period(language, phrase, day)

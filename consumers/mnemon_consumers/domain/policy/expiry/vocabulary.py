@@ -12,9 +12,9 @@ class ExpiryLanguage(NamedTuple):
 
     Attributes:
         code: the language's name in dateparser.
-        end: the words of such a phrase. The phrase is in the named group that matches last: `date...` is a
-            date, `period...` the current or next day, week, month or year, or a weekend, and `duration...` a
-            number of days, weeks or months.
+        end: a whole phrase. The named group that matches last has the time in it: `date...` is a date,
+            `period...` the current or next day, week, month or year, or a weekend, and `duration...` a number
+            of days, weeks or months.
         mark: a word that begins such a phrase, with or without a date after it.
         needs: by named group of `end`, words that the rest of the text must have, or else the phrase is
             ignored.
@@ -24,7 +24,7 @@ class ExpiryLanguage(NamedTuple):
         clause: separators of clauses in a sentence in which NUL replaces the phrase.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
         is_in_past: function that returns whether the words before the end are about the past.
-        format_phrase: function that returns a phrase in the form that dateparser reads.
+        format_phrase: function that returns the time in a phrase, in the form that dateparser reads.
         ahead: the word that turns a duration into a date for dateparser, such as "in" in "in two weeks".
         next: a word that means the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.

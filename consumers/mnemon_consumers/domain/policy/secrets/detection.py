@@ -1,4 +1,4 @@
-"""Detection of secrets in a text, of each kind that the policy refuses, in each reading of the text."""
+"""Detection of secrets in a text, of each kind that the policy rejects, in each reading of the text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,9 +24,11 @@ FEWEST_DIGITS: Final = 4
 """Minimum number of digits of a text that is checked for document numbers."""
 
 CARD_DIGITS: Final = 7
+"""Minimum number of digits of a text that is checked for card numbers: a card's expiry date and code together
+have as many."""
+
 ACCOUNT_DIGITS: Final = 6
-"""Minimum number of digits of a text that is checked for bank account numbers. For card numbers, the minimum
-is `CARD_DIGITS`, the number of digits of a card's expiry date and code together."""
+"""Minimum number of digits of a text that is checked for bank account numbers."""
 
 PIECE: Final = 1_000
 """Maximum number of characters of a piece: longer texts are examined in pieces."""
@@ -44,7 +46,7 @@ def find_secret(text: str, policy: Policy) -> str | None:
         policy: the kinds of secrets to look for.
 
     Returns:
-        None if the text holds no secret, or the policy refuses no secrets.
+        None if the text holds no secret, or the policy does not reject secrets.
     """
     if not policy.refuse_secrets:
         return None

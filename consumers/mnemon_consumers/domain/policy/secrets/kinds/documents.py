@@ -120,6 +120,6 @@ def _is_social_security(number: str) -> bool:
 
 
 def _is_snils(digits: str) -> bool:
-    """Return whether the last two digits are the checksum of the other digits of a SNILS."""
+    """Return whether the last two digits are the checksum of a SNILS, a Russian insurance number."""
     total = sum(int(digit) * (9 - place) for place, digit in enumerate(digits[:9]))
     return (total % 101) % 100 == int(digits[9:])

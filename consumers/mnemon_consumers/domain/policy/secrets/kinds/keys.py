@@ -197,7 +197,7 @@ def _is_key(value: str) -> bool:
 
 
 def _is_random(token: str) -> bool:
-    """Return whether capitals, small letters and digits alternate more than in a name or a path."""
+    """Return whether capitals, small letters and digits alternate and vary more than in a name or a path."""
     if token.startswith("AAAA") or token.count("/") > 3 or token.count("-") > 5:
         return False
     kinds = [sum(map(test, token)) for test in (str.isdigit, str.isupper, str.islower)]

@@ -51,7 +51,7 @@ def says_login(text: str) -> bool:
 
 
 def _says_pair(text: str) -> bool:
-    """Return whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
+    """Return whether a text gives a login with its password: "anna / qwerty123", "admin/admin"."""
     access = _ACCESS.search(text)
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trim_word(found["value"]).lower()

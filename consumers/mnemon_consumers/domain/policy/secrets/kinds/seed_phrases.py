@@ -26,6 +26,8 @@ _MENTIONED: Final = list_beginnings(
 """Beginnings of words that name a seed phrase."""
 
 _FEW: Final = 4
+"""Minimum number of words of one BIP-39 list that make a seed phrase after its name."""
+
 _PLAIN: Final = 6
 """Minimum number of words that make a seed phrase after its name, even if no BIP-39 list has them."""
 
@@ -33,8 +35,8 @@ _PLAIN: Final = 6
 def contains_seed_phrase(text: str) -> bool:
     """Return whether a text has a seed phrase.
 
-    A seed phrase is a row of `SHORTEST` or more words of one BIP-39 list, or fewer words after a name such as
-    "seed phrase".
+    A seed phrase is a row of at least `SHORTEST` words of one BIP-39 list. After a name such as "seed
+    phrase", `_FEW` of these words are enough, or `_PLAIN` other words.
     """
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
