@@ -45,7 +45,7 @@ class _DaySpending:
         in_batches: possible cost of lines of unfinished batches, of all processes.
         read_at: the time of the last reading; None if the next check must read.
         is_logged: whether the warning about the spent budget was logged.
-        reading: the reading that callers wait for, or the last one.
+        reading: task of the current or last reading; callers at the same time wait for the same task.
     """
 
     usd: float = 0.0
@@ -80,7 +80,7 @@ class Budgets:
         _instances.add(self)
 
     async def has_budget(self, tenant: str, *, is_reserved: bool = False) -> bool:
-        """Return whether a tenant may ask a model now.
+        """Return whether a tenant may ask a model now; always True for a tenant without a limit.
 
         Calls that this object has reserved, and lines of unfinished batches of all processes, count as if
         they had been answered, with the longest answer. Each object logs at most once a day that a tenant has
@@ -140,7 +140,7 @@ class Budgets:
             spent.read_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
-        """Count the cost of an answered call, in US dollars, at once; None for a model without a price.
+        """Count `usd`, the cost of an answered call in US dollars, at once; None for a model without a price.
 
         Other processes read the cost from the projections.
         """
@@ -149,7 +149,7 @@ class Budgets:
     def compute_shares(self) -> dict[str, float]:
         """Return the used share of the daily budget, by tenant; 1 or more if the budget is spent.
 
-        Only tenants that asked a model in this process today (UTC) are in the result.
+        Only tenants with a limit that asked a model in this process today (UTC) are in the result.
         """
         self._begin_day()
         limits = {

@@ -33,7 +33,7 @@ def build_call_event(
 
     The event has the lowest version that allows the purpose, so that an older `persist` can read the event.
 
-    Of several events with one `event_id`, one counts. `batch_id` is None for a single call.
+    Of several events with the same `event_id`, only one counts. `batch_id` is None for a single call.
     """
     version, contract = (2, ModelCalledV2) if purpose == "chat" else (1, ModelCalledV1)
     event = contract.create_strict(
@@ -48,7 +48,7 @@ def build_call_event(
 
 
 def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
-    """Return the cost in US dollars; None if the model has no price."""
+    """Return the cost of `usage` in US dollars; None if the model has no price."""
     price = find_price(model, spending.prices)
     if price is None:
         return None

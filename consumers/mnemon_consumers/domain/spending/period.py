@@ -49,7 +49,7 @@ class Period:
 
     @property
     def unpriced_models(self) -> list[str]:
-        """Return the models of calls that had no price, under the providers' names for them."""
+        """Return the models that had no price when they were called, under the providers' names."""
         return list_unpriced_models(self.calls)
 
     def _get_spending(self, tenant: str) -> Spending:

@@ -98,7 +98,7 @@ def format_model(calls: CallTotals) -> str:
 
 
 def list_unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
-    """Return the models of calls that had no price, under the provider's names for them."""
+    """Return the models that had no price when they were called, under the providers' names for them."""
     return sorted({each.model for each in calls if _count_unpriced(each)})
 
 

@@ -94,7 +94,7 @@ def find_concepts(terms: Iterable[int]) -> frozenset[int]:
 
 
 def has_concept(terms: AbstractSet[int], sought: Iterable[int]) -> bool:
-    """Return whether a text has one of some concepts, given the ids of its stemmed words."""
+    """Return whether a text has one of the concepts `sought`, given the ids of the text's stemmed words."""
     words = load_concepts().words
     return any(not terms.isdisjoint(words[concept]) for concept in sought)
 
