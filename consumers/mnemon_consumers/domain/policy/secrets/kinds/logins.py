@@ -41,7 +41,10 @@ _ASSIGNED: Final = re.compile(
 
 
 def says_login(text: str) -> bool:
-    """Return whether a text gives a password: "anna / qwerty123", "pass: qwerty123", "--password=qwerty"."""
+    """Return whether a text gives a password beside a login, after "pass", or to a program.
+
+    For example, "login: anna / qwerty123", "pass: qwerty123" and "--password=qwerty" give one.
+    """
     return (
         any(is_strong(found["value"]) for rule in (_SHORT, _SHORT_IS) for found in rule.finditer(text))
         or (_ACCESS.search(text) is not None and _QUOTED_PASS.search(text) is not None)
@@ -51,7 +54,7 @@ def says_login(text: str) -> bool:
 
 
 def _says_pair(text: str) -> bool:
-    """Return whether a text gives a login with its password: "anna / qwerty123", "admin/admin"."""
+    """Return whether a pair such as "anna / qwerty123" or "admin/admin" follows a word such as "login"."""
     access = _ACCESS.search(text)
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trim_word(found["value"]).lower()

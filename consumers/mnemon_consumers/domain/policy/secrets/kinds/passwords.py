@@ -170,7 +170,7 @@ _PARTS: Final = compile_pattern(
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
 )
 _ADDED: Final = compile_pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
-"""A quotation after a comma or in brackets: "set a new password, 'violet umbrella'"."""
+"""A quotation after a comma or in brackets: "set a new password, «violet umbrella»"."""
 
 _ENDING: Final = compile_pattern(
     r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$"""
