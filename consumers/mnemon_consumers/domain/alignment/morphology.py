@@ -17,6 +17,9 @@ FORMS: Final = 3
 WORDS: Final = 20_000
 """Maximum number of words whose forms a process caches, in 10 MB of memory."""
 
+ARCHAIC_NOUN: Final = "мочь"
+"""Noun for strength, with the dictionary form of the verb "can". Its form «мочи» is also that of "urine"."""
+
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
 
@@ -141,7 +144,11 @@ def list_lemmas(word: str) -> frozenset[str]:
     """Return the dictionary forms of a lower-case Russian word; an English word is its own form."""
     if not is_cyrillic(word):
         return frozenset((word,))
-    return frozenset(each.normal_form.replace("ё", "е") for each in load_analyzer().parse(word)[:FORMS])
+    return frozenset(
+        each.normal_form.replace("ё", "е")
+        for each in load_analyzer().parse(word)[:FORMS]
+        if each.normal_form != ARCHAIC_NOUN or "NOUN" not in each.tag
+    )
 
 
 @lru_cache(maxsize=WORDS)

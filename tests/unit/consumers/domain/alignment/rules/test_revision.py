@@ -879,6 +879,7 @@ BESIDE = (
     ("Живу в Перми", "Через год, может, перееду в Екатеринбург"),
     ("Works as a nurse", "Works as a driver as a second job"),
     ("Работает врачом", "На второй работе работает водителем"),
+    ("Анализ крови сдан 3 мая", "Анализ мочи сдан 3 мая"),
     # A change that a person only thinks of, or that is still to come
     ("User lives in Leeds", "User is thinking about moving to York"),
     ("User lives in Leeds", "User is afraid of moving to York"),
@@ -897,6 +898,7 @@ BESIDE = (
     ("I'm 30 years old", "My dog's age is 12"),
     ("User smokes", "User wants to quit smoking"),
     ("User works at Acme", "User considers quitting Acme"),
+    ("User works at Acme", "User is considering quitting Acme"),
     ("User works at Acme", "User may quit his job at Acme"),
     ("User considers quitting Acme", "User works at Acme"),
     ("User should stop going to the gym", "User goes to the gym"),
