@@ -19,7 +19,7 @@ BURST: Final = 1.0
 """Size of a tenant's token bucket, in seconds of its rate; a bucket holds at least one request."""
 
 TENANTS: Final = 100_000
-"""Maximum number of token buckets. Once it is reached, all are removed; a tenant's next one starts full."""
+"""Maximum number of token buckets. At this number all buckets are removed; a new bucket starts full."""
 
 
 class RequestLimits(NamedTuple):

@@ -48,8 +48,8 @@ class BatchProcessor:
     Args:
         durable: the durable that the batches come from.
         handle: handles a batch; if it raises, the error is logged, and the whole batch is retried.
-        dead_limit: maximum number of dead letters of this process within a minute; beyond it the server
-            pauses the durable.
+        dead_limit: maximum number of dead letters of the durable within a minute, counted in this process;
+            beyond it, messages are retried instead, and the server pauses the durable.
     """
 
     def __init__(self, durable: DurableConsumer, handle: HandleBatch, dead_limit: int) -> None:

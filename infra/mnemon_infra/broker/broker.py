@@ -138,7 +138,10 @@ class Broker:
             self._readers.setdefault(durable.name, []).append(subscriber)
 
     def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
-        """Subscribe to a subject. Processes with the same queue group `queue` share its messages."""
+        """Subscribe to a subject, and pass each message to `handle`, which has to send any reply.
+
+        Processes with the same queue group `queue` share the messages.
+        """
 
         async def process(message: NatsMessage) -> None:
             await handle(message.raw_message)
@@ -244,7 +247,7 @@ async def confirm_subscriptions(connection: Client) -> None:
 
 
 def _build_security(login: dict[str, Any]) -> NatsSecurity | None:
-    """Convert the result of `parse_login` for FastStream; None if it has neither credentials nor TLS."""
+    """Return the result of `parse_login` in FastStream's form; None without credentials and without TLS."""
     context = login.get("tls")
     if "user_credentials" in login:
         return NatsCredentials(login["user_credentials"], ssl_context=context)

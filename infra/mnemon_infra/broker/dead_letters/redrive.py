@@ -91,9 +91,10 @@ async def redrive_letter(
 
 
 async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
-    """Remove a letter for good, and its event if `persist` could not project it.
+    """Remove a letter for good, and with a letter of `persist` the event, if the projections lack its row.
 
-    If the event stayed, `persist` would make the letter again when it reads the log from the start.
+    If the event stayed, `persist` would make the letter again when it reads the log from the start. An event
+    of a kind that has no rows stays.
 
     Raises:
         nats.errors.Error: it is unknown which steps were done.

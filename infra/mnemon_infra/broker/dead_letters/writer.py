@@ -1,4 +1,4 @@
-"""Writer of dead letters about things other than messages, such as a model's unreadable answer."""
+"""Writer of dead letters whose original is in no stream, such as a model's unreadable answer."""
 
 import json
 from typing import Any

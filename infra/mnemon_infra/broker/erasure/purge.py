@@ -156,7 +156,7 @@ async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Del
 
 
 async def count_remaining_messages(connection: Client, erased: ErasureScope) -> dict[str, int]:
-    """Count the messages in the scope of an erasure that are left, by store."""
+    """Count the messages in the scope of an erasure that are left, as `log`, `dead_letters` and `work`."""
     counts = {LOG: 0, DEAD: 0}
     async with aclosing(_find_messages(connection, erased)) as taken:
         async for stream, _ in taken:
@@ -166,7 +166,10 @@ async def count_remaining_messages(connection: Client, erased: ErasureScope) -> 
 
 
 async def count_matches(connection: Client, owner: Owner, words: str) -> dict[str, int]:
-    """Count the events and dead letters of a user that contain the text `words`, in any letter case."""
+    """Count the events and dead letters of a user that contain the text `words`, in any letter case.
+
+    The counts have the keys `log` and `dead_letters`.
+    """
     counts = {LOG: 0, DEAD: 0}
     texts = [each.lower() for each in (words, *escape_as_json(words))]
     usual = build_user_filters(*owner)

@@ -151,8 +151,8 @@ class ErasedConversation:
     def removes_message(self, conversation: str | None, seq: int) -> bool:
         """Return whether the erasure removes the message at the log position `seq`.
 
-        `conversation` is the one that the subject of the message names; None for the one that was current at
-        `seq`.
+        `conversation` is the conversation that the subject of the message names; None for a message on `-`,
+        which belongs to the conversation that was current at `seq`.
         """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
@@ -222,9 +222,9 @@ def build_full_erasure(owner: Owner) -> ErasedUser:
 
 
 def find_first_source(delivery: Delivery) -> int:
-    """Return the lowest log position among those of an event and its sources.
+    """Return the lowest log position among those of an event, its sources and its `from_seq`.
 
-    For an event that cannot be decoded, this is its own position.
+    For an event that cannot be decoded, return the position of the event.
     """
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)

@@ -88,8 +88,8 @@ async def watch_durables(
 
     A subscriber that pulls from an absent durable retries without an error, and never recovers. The streams
     of triggers and of dead letters are created again too, but not the log: its positions would start at 1
-    again, and rows have those positions already. If the log was replaced by another or by an older one, this
-    process ends.
+    again, and rows have those positions already. If another log, or an older copy, has taken the place of the
+    log, this process ends.
 
     Args:
         connection: an open connection.
@@ -263,6 +263,7 @@ async def _recreate_absent(connection: Client, durables: Sequence[DurableConsume
 async def recreate_durables(connection: Client, durables: Sequence[DurableConsumer]) -> list[ConsumerInfo]:
     """Create the durables that are absent; return the states of the others, as the server reports them.
 
+    If the log is absent, the function stops at the first durable of the log.
     A subscriber would create an absent durable itself, with nats-py's defaults instead of the durable's
     filter and limits.
 

@@ -49,7 +49,7 @@ async def find_first_event_from(
     pattern: str = ">",
     read_time: Callable[[Mapping[str, str] | None, int, int], int] = read_storage_time,
 ) -> tuple[int, datetime] | None:
-    """Return position and time of the first event of a subject pattern at the log position or beyond.
+    """Return position and time of the first event of a subject pattern at `position` in the log or beyond.
 
     `read_time` computes the time, in nanoseconds since 1970, from the headers, the position and the server's
     time of storage. Return None if the log has no such event.
@@ -68,7 +68,7 @@ class AppliedPosition:
     """Applied position of a consumer, cached; the server is asked when a caller needs a newer position.
 
     The position falls only if the consumer was reset, that is deleted and created again. A lower position of
-    the same consumer comes from a server that lags behind the one that answered before.
+    the same consumer comes from a server that lags behind the server that answered before.
     """
 
     def __init__(self, consumer: str = "persist") -> None:

@@ -43,7 +43,9 @@ DUPLICATE_ID: Final = 10201
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """An event for the log. Within its duplicate window, the log stores an id once: a retry is harmless.
+    """An event to append to the log.
+
+    The log stores an id only once within its duplicate window, so a retry is harmless.
 
     Attributes:
         traceparent: the trace that the event belongs to; None takes the trace of the writer.
@@ -68,6 +70,8 @@ class AppendedEvent:
 
 async def retry_store(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
     """Store an event with retries, so that a short outage of the log does not waste a paid model call.
+
+    The result is that of `store`.
 
     Args:
         store: stores the event; a repeated attempt must be harmless.
@@ -215,7 +219,7 @@ async def _find_known_ids(connection: Client, events: Iterable[LogEvent]) -> set
 
 
 def is_duplicate(error: Exception) -> bool:
-    """Return whether the server refused a batch because the log has the id of one of the messages already."""
+    """Return whether `error` says that the log has received the id of a message before."""
     return isinstance(error, APIError) and error.err_code == DUPLICATE_ID
 
 

@@ -23,7 +23,7 @@ LEFT_OUT: Final = "mnemon-restore-left-out"
 
 RESTORED_END: Final = "mnemon-restore-end"
 """Key in the metadata of `LOG` after a restore; the value is the last position of the log at the end of the
-restore, with the erasures that were applied again."""
+restore, with the events of later erasures, which the restore adds."""
 
 FILLER_SUBJECT: Final = "restore.filler"
 """Subject of the messages that a restore or a move puts at positions without an event, and then removes.

@@ -267,7 +267,7 @@ class _Pages:
 
 
 def parse_consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among its consumer's deliveries, from 1, and the number that follow."""
+    """Return which delivery of its consumer a message is, from 1, and the number of messages that follow."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.from_message`
         fields = fields[2:]
