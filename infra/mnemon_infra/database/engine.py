@@ -73,7 +73,7 @@ def is_storable(identifier: str) -> bool:
 def query(
     function: Callable[Concatenate[Connection, QueryArguments], Awaitable[QueryResult]],
 ) -> Callable[QueryArguments, Query[QueryResult]]:
-    """Turn a coroutine function into one that takes all arguments but the connection, and returns a `Query`.
+    """Return a function that takes the arguments of `function` but the connection, and returns a `Query`.
 
     `Database.run_query` runs the query, and runs it again if the connection is lost. So no argument may be an
     iterator, which the first run would use up.
@@ -242,7 +242,7 @@ class Lookup:
 
 
 class PoolState(NamedTuple):
-    """State of a pool: its connections, the idle ones among them, and the requests that wait for one."""
+    """State of a pool: numbers of all and of idle connections, and of requests that wait for a connection."""
 
     name: str
     connections: int

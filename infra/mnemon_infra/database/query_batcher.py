@@ -13,7 +13,7 @@ AT_ONCE = 64
 ROUND_TRIPS = 2
 """Maximum number of round trips of one `QueryBatcher` at the same time.
 
-While the database answers one round trip, the process parses the answers of the other.
+While the database answers one round trip, the process parses the answers of the other round trip.
 """
 
 LookupKey = TypeVar("LookupKey")

@@ -83,7 +83,7 @@ class Erasure(NamedTuple):
 
 
 def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
-    """Return the condition that a new row lies above the user's erasure, checked by one index lookup."""
+    """Return the condition that a new row is not below the user's erasure, checked by one index lookup."""
     its = select(erasures.c.seq).where(
         erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
     )

@@ -92,7 +92,7 @@ async def compare_page(
 async def _find_page_end(
     connection: Connection, table: Table, schemas: tuple[str, str], key: Composed, beyond: Any
 ) -> RowKey | None:
-    """Return the first key at which either generation fills a page; None if neither does."""
+    """Return the first key at which either generation fills a page; None if neither has a full page left."""
     # The size of a long value is in its row: PostgreSQL does not read the value.
     size = SQL(" + ").join(
         SQL("coalesce(pg_column_size({}), 0)").format(Identifier(column.name)) for column in table.c

@@ -28,7 +28,10 @@ _UP_TO: Final = make_parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
-    """A message. `conversation` comes from its subject: None is the conversation that is current at `seq`."""
+    """A visible message to export.
+
+    `conversation` is the one that the message's subject names; None for the one that was current at `seq`.
+    """
 
     seq: int
     event_id: str
@@ -197,7 +200,7 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
 class ExportedMemory:
     """The memory of one user as of one log position.
 
-    Different parts may be read at the same time, but not the same part twice.
+    Different parts may be read at the same time, but each part by one reader only.
     """
 
     def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:

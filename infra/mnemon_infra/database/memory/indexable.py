@@ -32,7 +32,10 @@ class IndexableItem(NamedTuple):
 
 
 class _ItemSource(NamedTuple):
-    """Source of a collection's items: the table, the columns of an item, and the condition for a row."""
+    """Source of a collection's items: the table, the columns of an item, and the condition for a row.
+
+    `versions` are the names of the memory events that hold the content; empty for messages.
+    """
 
     table: str
     item: str

@@ -151,7 +151,7 @@ async def load_summaries(connection: Connection, owners: Sequence[Owner]) -> lis
 async def load_summaries_by_id(
     connection: Connection, keys: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[ConversationSummary]]:
-    """Return each user's current summaries with these ids, by log position."""
+    """Return each user's current summaries with these ids, by log position; missing ids are left out."""
     parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in keys]
     found = await _BY_ID.fetch_each(connection, parameters)
     return [_make_summaries(rows) for rows in found]

@@ -235,7 +235,10 @@ async def load_visible_messages(
 
 @query
 async def load_surroundings(connection: Connection, lookups: Sequence[MessageLookup]) -> list[Surroundings]:
-    """Return the requested messages that are visible, with the messages around them."""
+    """Return, for each lookup, the requested messages that are visible, and those around its anchors.
+
+    The anchors are the first `anchor_count` of the requested messages.
+    """
     parameters = [_bind_lookup(each) | {"anchors": _list_anchors(each)} for each in lookups]
     return [_make_surroundings(rows) for rows in await _SURROUNDINGS.fetch_each(connection, parameters)]
 

@@ -1,7 +1,7 @@
 """Recovery of batches that the log has and the tables lack, for example after a rebuild.
 
-A submitted batch is paid for, and an intended batch may be: their windows are kept out of new batches, and
-an intended batch is submitted only if the provider does not have it.
+A submitted batch costs money, and so does an intended batch that has reached the provider. So the windows of
+both are kept out of new batches, and an intended batch is submitted only if the provider does not have it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
