@@ -23,6 +23,7 @@ class Sparse(NamedTuple):
     """A sparse vector: weights of terms.
 
     Attributes:
+        indices: ids of the terms.
         values: weight of each term.
         has_rarity: for the query of a search. True keeps the proportions of the weights, because they include
             the rarity of their terms or need none. False lets the engine multiply each weight by the rarity

@@ -13,4 +13,4 @@ These are Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer.
 """
 
 UNSPACED: Final = re.compile(f"{UNSPACED_CHARACTER}+")
-"""Runs of such characters."""
+"""Pattern of a run of characters that match `UNSPACED_CHARACTER`."""

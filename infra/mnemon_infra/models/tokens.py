@@ -30,7 +30,7 @@ _SKIN_TONES = frozenset("🏻🏼🏽🏾🏿")
 TokenSpans = Sequence[tuple[int, int]]
 """Begin and end of each token, in characters.
 
-Tokens that are bytes of one character have the same values. So have all estimated tokens of one word.
+Tokens that are bytes of one character have the same values, and so have all estimated tokens of one word.
 """
 
 

@@ -41,7 +41,7 @@ LONGEST_PAUSE: Final = 300.0
 REPORTED_FOR: Final = 600.0
 """Seconds after the pause for which a model without further requests is reported as failing.
 
-A model that gets no request for longer is taken for one that no settings name any more.
+A model that gets no request for longer is taken for a model that no settings name any more.
 """
 
 _Key = tuple[Provider, str | None]

@@ -26,7 +26,7 @@ def shorten_name(name: str | None) -> str | None:
 def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
     """Return the first `beginning` and the last `ending` characters of a text, with `[...]` between them.
 
-    A text that is not longer is returned whole, and so is a text that was shortened with the same arguments.
+    A text that is not longer is returned unchanged, and so is a text that was shortened with these arguments.
     """
     if len(text) <= beginning + ending:
         return text

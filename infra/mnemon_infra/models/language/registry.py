@@ -68,7 +68,7 @@ class _BoundedModel:
 
     @property
     def batches(self) -> BatchApi | None:
-        """The provider's API for batches; becomes None once the provider has shown that it has none."""
+        """The provider's API for batches; None if the provider, or the server in use, has none."""
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:

@@ -67,8 +67,8 @@ RUSSIAN_STOP_WORDS = """
 своим своих сколько спасибо такая также таки такие таков такого такое твое твоего твоей твоем твои твоим
 твоих твой твою твоя тебе тобой тобою той тому тою туда хотя чей чему чье чьи чья эта этим этими этих это
 """
-"""Words that searches leave out in Russian: those of the Natural Language Toolkit, without the name «Том» and
-«нельзя», and further pronouns and particles.
+"""Words that searches leave out in Russian: those of the Natural Language Toolkit, without the name «Том»
+(Tom) and «нельзя» (must not), and further pronouns and particles.
 """
 
 CYRILLIC = re.compile(r"[\u0400-\u052f]+")

@@ -46,9 +46,9 @@ def is_labelled(before: str) -> bool:
 
 
 def find_other_person(text: str, language: LanguageRules) -> OtherPersonForms | None:
-    """Return the forms of words for a person other than the author whom a text names.
+    """Return the forms of the gender of a person whom a text names besides its author.
 
-    Return None if the text names no such person, or has a pronoun of its author as a subject.
+    Return None if the text names no other person, or has a pronoun of its author as a subject.
     """
     found = next((other for other in language.others if other.noun.search(text)), None)
     return found if found and not language.subject.search(text) else None

@@ -97,6 +97,7 @@ class KnownStatement:
         is_denial: True if it denies something.
         is_upcoming: True if it is about an event that is still to happen: "We're getting married".
         is_of_the_user: True if it may be about the user.
+        slots: the properties of the user to which it gives a value.
     """
 
     id: str
@@ -120,9 +121,8 @@ class KnownStatement:
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether a known fact has all stems of the statement, and is of the same kind.
 
-    Two texts are of one kind if both or neither are denials, if both or neither are about an event that is
-    still to happen, and if both or neither may be about the user: "My mother lives in Riga" does not make "I
-    live in Riga" known.
+    The kind of a text is whether it denies something, whether it is about an event that is still to happen,
+    and whether it may be about the user: "My mother lives in Riga" does not make "I live in Riga" known.
     """
     text = straighten_quotes(statement.text)
     said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))
@@ -133,9 +133,11 @@ def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
 
 
 def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the fact that a statement replaces or ends.
+    """Return the id of the fact that a statement replaces or ends; None if there is no such fact, or several.
 
-    Return None unless the statement is about the user, and exactly one fact fits.
+    Only a statement that may be about the user replaces or ends a fact. If its rule says that something has
+    ended, `_find_ended_fact` chooses the fact. Otherwise the fact has the slot of the rule; a statement about
+    work must also say that the work is new.
     """
     text, slot = statement.text, statement.rule.slot
     if not is_about_user(text):
@@ -173,7 +175,8 @@ def _require_single(facts: Sequence[KnownStatement]) -> str | None:
 def is_about_user(text: str) -> bool:
     """Return whether a statement may be about the user.
 
-    Such a statement names no relative, and no other person with an illness.
+    Such a statement names no relative, partner or best friend, and no other person with an illness or a diet.
+    A statement that a relative is or was born may be about the user.
     """
     return _NOT_OF_THE_USER.search(straighten_quotes(text)) is None
 

@@ -19,7 +19,7 @@ class CorrectionForms:
         opening: words at the beginning of a correction that are not part of its values.
         marker: openings that say that the sentence is a correction.
         strong_marker: markers after which the new value may stand alone.
-        closing: words at the end of a correction that say that it is one.
+        closing: words at the end of a sentence that say that the sentence is a correction.
         patterns: patterns of a whole correction, with the groups `old`, `new` and `separator` (the mark or
             word between them), and some with `before`.
         lead: prepositions and articles before a value.
@@ -102,7 +102,7 @@ class CorrectionForms:
         return self._declined[word][0] if word in self._declined else word
 
     def fold_lead(self, words: Sequence[str]) -> list[str]:
-        """Return prepositions and articles with one form for «в» and «во», and one for "a" and "an"."""
+        """Return prepositions and articles with one form for «в» and «во» (in), and one for "a" and "an"."""
         return [self._variants.get(word, word) for word in words]
 
     def inflect(self, new: str, old: str) -> str | None:
@@ -149,7 +149,7 @@ class CorrectionForms:
     def adapt_lead(self, lead: str, value: str) -> str | None:
         """Return the variant of a preposition or article to put before a value.
 
-        Return None if `lead` has no other variant, or is the right one.
+        Return None if `lead` has no other variant, or is the right variant already.
         """
         if self.fold_lead([lead])[0] not in self._variants.values():
             return None

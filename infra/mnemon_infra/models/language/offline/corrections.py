@@ -1,4 +1,4 @@
-"""Corrections of earlier statements: "sorry, July, not June", «не в августе, а в июле».
+"""Corrections of earlier statements: "sorry, July, not June", «не в августе, а в июле» (in July, not August).
 
 A correction names a wrong value, and the value to put in its place. The sentence to correct is the only one
 of the same person that has the wrong value. In doubt, no sentence is changed.
@@ -63,7 +63,7 @@ class ValueCorrection(NamedTuple):
 
     Attributes:
         text: the sentence.
-        old: the wrong value; None if the sentence only has the new one, as in "I meant Tuesday".
+        old: the wrong value; None if the sentence only has the new value, as in "I meant Tuesday".
         new: the value to put in its place.
         kinds: kinds of the words of the new value.
         rest: the other words of the sentence, except fillers; the sentence to correct must have all of them.
@@ -115,7 +115,7 @@ class ValueCorrection(NamedTuple):
         return any(self.may_concern(sentence.text) for sentence in (questions if is_distinct else said))
 
     def has_value(self, text: str) -> bool:
-        """Return whether a text has the wrong value; if that is unknown, any value of the new one's kind."""
+        """Return whether a text has the wrong value or, if that is unknown, a value of the new one's kind."""
         return bool(self._find_uses(_read_tokens(text)))
 
     def may_concern(self, text: str) -> bool:
@@ -151,8 +151,8 @@ class ValueCorrection(NamedTuple):
     def apply_to_beginning(self, text: str) -> str | None:
         """Return the beginning of a sentence, up to this correction, with the new value; None in doubt.
 
-        The wrong value is the value of the new one's kind at the end of the text, else the only value of that
-        kind.
+        The wrong value is of the same kind as the new value: the value at the end of the text, else the only
+        value of that kind.
         """
         if is_denial_or_end(text):
             return None
@@ -181,7 +181,10 @@ class ValueCorrection(NamedTuple):
         return f"{text[:start]}{shown}{text[stop:]}"
 
     def _has_subject_of(self, text: str) -> bool:
-        """Return whether a text has one clause, and the subject of this correction."""
+        """Return whether a text has one clause, and the subject of this correction.
+
+        A text about the speaker also counts if it has the subject as a thing of the speaker.
+        """
         if self.forms.joint.search(text):
             return False
         subject, own = self.forms.find_subject(text), self.forms.find_subject(self.text)
@@ -241,7 +244,8 @@ class ValueCorrection(NamedTuple):
     def _agree_noun(self, used: _Value, following: _PlacedWord | None) -> str | None:
         """Return the text in place of the word after a number: empty if the word stays, None in doubt.
 
-        A noun keeps its form in «три кошки» and «две кошки», but not in «пять кошек».
+        A noun keeps its form in «три кошки» and «две кошки» (three cats, two cats), but not in «пять кошек»
+        (five cats).
         """
         if set(self.kinds) != {"number"} or following is None or following.word in self.forms.months:
             return ""
@@ -321,9 +325,10 @@ class ValueCorrection(NamedTuple):
 
 
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
-    """Return the correction that a sentence makes as a whole; None if it makes none, or an unclear one.
+    """Return the correction that a sentence makes as a whole; None without a correction, or if it is unclear.
 
-    A question, a sentence with a quotation, and a sentence of more than `LONGEST` characters make none.
+    A question, a sentence with a quotation, and a sentence of more than `LONGEST` characters are no
+    corrections.
     """
     if len(text) > LONGEST or "?" in text or '"' in text:
         return None

@@ -1,4 +1,4 @@
-"""Dates that a text names, exact ones and those relative to the day of the text: "tomorrow", «вчера»."""
+"""Dates that a text names, exact ones and those relative to its day: "tomorrow", «вчера» (yesterday)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -105,7 +105,7 @@ def find_dates(
         text: content of a message, or a statement from it.
         day: the day to which words such as "tomorrow" refer.
         direction: where a date such as "on Friday" lies: 1 future, -1 past; 0 leaves such dates out.
-        departure: the date of a departure that the sentence before names.
+        departure: the date of a departure that the previous sentence names; None if it names none.
     """
     found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
@@ -126,7 +126,7 @@ def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> l
     """Count a weekday from the date before it if the text says so: "leaving on Friday, back on Monday".
 
     In the past, the earlier weekday is counted back from the later date. If the order is in doubt, `shown` of
-    the weekday is empty, and its range has all days that it may be.
+    the weekday is empty, and its range has all days that the weekday can mean.
     """
     ordered: list[DateSpan] = []
     for span in named[::direction]:
@@ -140,7 +140,7 @@ def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direct
     """Return the span of a weekday with a day after the date `other`, or before `other` in the past.
 
     A span that is no weekday, or in this order already, is returned unchanged. In doubt, the range has all
-    days that the weekday may be.
+    days that the weekday can mean.
     """
     weekday = _BARE_WEEKDAY.fullmatch(text, span.start, span.end)
     is_in_order = span.first > other.last if direction > 0 else span.last < other.first
@@ -158,7 +158,7 @@ def _order_weekday(text: str, span: DateSpan, other: DateSpan, direction: Direct
 
 
 def _drop_doubtful_day(text: str, span: DateSpan, departure: DateSpan) -> DateSpan:
-    """Leave open the day of a return before the departure in the text: "back on Monday, leaving on Friday".
+    """Leave open the day of a return that a text names first: "back on Monday, leaving on Friday".
 
     The range then has all days up to that weekday after the departure.
     """
@@ -178,7 +178,7 @@ def _find_clause_end(text: str, begin: int) -> int:
 def write_dates(text: str, named: list[DateSpan]) -> str:
     """Return the text with each date in brackets after the words that name the date.
 
-    Exact dates, and dates that the text has in brackets already, are not added.
+    Exact dates, doubtful dates, and dates that the text has in brackets already are not added.
     """
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
@@ -246,7 +246,10 @@ def _read_distance(match: re.Match[str], day: date) -> Days | None:
 
 
 def _parse_number(text: str) -> int | None:
-    """Parse a number in digits or as a word; None for other texts. An empty text is 1: «через неделю»."""
+    """Parse a number in digits or as a word; None for other texts.
+
+    An empty text is 1, as before the unit in «через неделю» (in a week).
+    """
     text = text.strip().lower()
     if not text:
         return 1
@@ -336,7 +339,7 @@ _RETURN: Final = re.compile(
     r"(?:com|driv|fly|head)(?:e|ing)? home|верн\w+|возвра[тщ]\w+|обратно|назад|домой|потом|затем)(?!\w)",
     re.IGNORECASE,
 )
-"""Words that say that a date follows the one before it in the text."""
+"""Words that say that a date is later than the date before it in the text."""
 
 _DEPARTURE: Final = re.compile(
     r"(?<!\w)(?:leav\w+|depart\w*|fly\w*|улета\w+|лечу|летим|уезжа\w+|уед\w+|вылета\w+|выезжа\w+)(?!\w)"

@@ -75,7 +75,10 @@ class TokenizedSentence(NamedTuple):
         return len(self.spans)
 
     def clip(self, max_words: int) -> str:
-        """Return the sentence, or its most informative part of at most `max_words` consecutive words."""
+        """Return the sentence, or its most informative part of at most `max_words` consecutive words.
+
+        The mark `…` shows that words are left out. A whole sentence without a mark at its end gets a period.
+        """
         if self.words <= max_words:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights

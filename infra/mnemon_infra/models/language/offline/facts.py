@@ -18,9 +18,9 @@ from mnemon_infra.models.language.offline.statements import LONGEST, UserStateme
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 RECENT: Final = timedelta(days=1)
-"""Maximum age of a known fact to which some corrections apply.
+"""Maximum age of a known fact that a correction without a topic, or with a weekday as new value, can change.
 
-They are corrections without a topic, such as "sorry, July, not June", and those with a weekday as new value.
+A correction without a topic is, for example, "sorry, July, not June".
 """
 
 MOST_CORRECTIONS: Final = 5

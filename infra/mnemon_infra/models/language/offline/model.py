@@ -1,9 +1,9 @@
 """Rules that replace a language model, for installations without a model, and for tests.
 
-The rules find facts by forms of words in English and Russian ("I live in ...", «у меня аллергия на ...»).
-The rules miss facts in other words or another language, and so find a small part of all facts. Summaries
-consist of the most informative sentences, whole or cut, in any language. The rules send no requests, cost
-nothing, and always give the same answer to the same request.
+The rules find facts by forms of words in English and Russian: "I live in ...", «у меня аллергия на ...» (I am
+allergic to ...). The rules miss facts in other words or another language, and so find a small part of all
+facts. Summaries consist of the most informative sentences, whole or cut, in any language. The rules send no
+requests, cost nothing, and always give the same answer to the same request.
 """
 
 import json

@@ -78,10 +78,11 @@ class LanguageRules(NamedTuple):
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
         task: a request after which a message has a text to work on, or the words of a role.
-        joke: words at the end of a joke, or in the sentence after it, that say that it is one.
+        joke: words that say that a sentence is a joke, at its end or at the beginning of the next sentence.
         subject: pronouns of the author as a subject.
-        others: forms of other people, by gender; none if verbs always have a subject.
+        others: forms of other people, by gender; empty if verbs of the language always have a subject.
         user: the language's word for a user.
+        words: parts of patterns by name, such as `KIN` for relatives.
         clauses: forms that decide whether a sentence is split into clauses.
     """
 

@@ -15,7 +15,7 @@ _BREAK: Final = re.compile(
     "|(?<=[!?][!?])\\s+"
 )
 _LONE_BRACKET: Final = re.compile(r"(?<=[^\W\d_]{2})[()]+(?=\s|$)")
-"""Brackets after a word, which stand for a smile or a sad face if the line has none of the other kind."""
+"""Brackets after a word, which are a smile or a sad face if the line has no bracket of the other kind."""
 _LIST_MARK: Final = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)])\s+")
 _CYRILLIC: Final = re.compile("[А-Яа-яЁё]")
 _LATIN: Final = re.compile("[A-Za-z]")

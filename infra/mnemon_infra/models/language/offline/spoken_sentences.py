@@ -16,7 +16,7 @@ from mnemon_infra.models.language.offline.statements import UserStatement, find_
 from mnemon_infra.models.language.port import PromptMessage
 
 MOST_SENTENCES: Final = 50
-"""Maximum number of a user's last sentences among which a correction finds the one that it corrects."""
+"""Maximum number of a user's last sentences that a correction is compared with, to find the wrong value."""
 
 
 class SourcedStatement(NamedTuple):
@@ -36,7 +36,7 @@ class SpokenSentence:
         message: the message.
         departure: the date of a departure that the previous sentence of the same user names.
         statements: the statements in the sentence.
-        correction: the correction that the sentence makes; None if it makes none, or a doubtful one.
+        correction: the correction that the sentence makes; None if there is none, or if it is doubtful.
         is_applied: True if the sentence corrected another sentence or a known fact, and so makes no statement
             of its own.
     """
@@ -84,7 +84,7 @@ def _find_own_statements(said: SpokenSentence) -> None:
 
 
 def _find_departure(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> DateSpan | None:
-    """Return the date of the departure that the last sentence of the author of a message names."""
+    """Return the departure date that the last sentence of a message's author names; None if it names none."""
     for said in reversed(spoken):
         if said.message.name == message.name and not said.is_applied:
             statements = [found.statement for found in said.statements]

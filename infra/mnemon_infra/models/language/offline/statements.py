@@ -65,7 +65,7 @@ class UserStatement(NamedTuple):
 
 
 class _Reference(NamedTuple):
-    """The day of a message, and the date of a departure that the sentence before names."""
+    """The day of a message, and the date of a departure that the previous sentence names."""
 
     day: date
     departure: DateSpan | None
@@ -103,14 +103,14 @@ def find_departure(text: str, statements: Sequence[UserStatement], day: date) ->
 def match_sentence(
     sentence: Sentence, at: datetime, departure: DateSpan | None = None
 ) -> list[UserStatement]:
-    """Return the statements of a sentence: one, none, or one for each clause that is complete alone.
+    """Return the statements of a sentence: none, one, or one for each clause that is complete alone.
 
-    A joke has none, nor has a sentence of more than twice `LONGEST` characters.
+    A joke, and a sentence of more than twice `LONGEST` characters, have no statements.
 
     Args:
         sentence: the sentence.
         at: the time of the message.
-        departure: the date of a departure that the sentence before names.
+        departure: the date of a departure that the previous sentence names; None if it names none.
     """
     if len(sentence.text) > 2 * LONGEST:
         return []
@@ -126,7 +126,10 @@ def match_sentence(
 def _match_rules(
     text: str, reference: _Reference, language: LanguageRules, *, from_start: bool = False
 ) -> UserStatement | None:
-    """Return the statement of a text; `from_start` ignores clauses that begin later in the text."""
+    """Return the statement of a text; None for a question, a text over `LONGEST`, or if no rule matches.
+
+    `from_start` ignores clauses that begin later in the text.
+    """
     if text.endswith("?") or len(text) > LONGEST:
         return None
     plain, day = straighten_quotes(text), reference.day
@@ -166,7 +169,7 @@ def _split_statement(text: str, reference: _Reference, language: LanguageRules) 
     A clause that is no statement alone stays with the clause before it. The sentence stays whole if such a
     clause is the first, or follows "and" and is not the last; if a word or a mark such as a colon may bind
     clauses to each other; if a clause ends something; if two clauses name one property of the user; or if a
-    date depends on one in another clause.
+    date depends on a date in another clause.
     """
     plain, forms = straighten_quotes(text), language.clauses
     if any(mark in plain for mark in '"()[]?:') or forms.bound.search(plain) or language.hedge.search(plain):
@@ -206,7 +209,7 @@ def _keeps_dates(clause: _Clause, sentence: str, reference: _Reference) -> bool:
 def _split_parts(
     text: str, plain: str, pattern: re.Pattern[str]
 ) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Yield the parts of a text between separators, each with the separator before it."""
+    """Yield the parts of a text between separators, each with the separator before it; None at the start."""
     begin, before = 0, None
     for separator in pattern.finditer(plain):
         yield text[begin : separator.start()], before

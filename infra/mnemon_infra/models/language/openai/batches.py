@@ -116,7 +116,8 @@ class OpenAIBatches:
         """Yield the results of an ended batch; see `BatchApi.read_results`.
 
         If a file ends within a line, complete lines are yielded before `ModelUnavailable` is raised. Read the
-        results again for the rest, which is paid for.
+        results again for the rest, which is paid for. After the last line, the endpoint adapts the parameters
+        that the server refused in these results.
         """
         rejected: set[str] = set()
         with self._translate_errors():
@@ -169,6 +170,9 @@ class OpenAIBatches:
         """Yield the lines of a file of any size.
 
         The SDK's own reader would also split at U+2028, which JSON may contain.
+
+        Raises:
+            ValueError: the file ends within a line.
         """
         rest = b""
         async with self._client.files.with_streaming_response.content(file_id) as response:
