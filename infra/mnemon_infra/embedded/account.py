@@ -19,7 +19,7 @@ ACCOUNTS: Final = Path("/etc/passwd")
 """File of all accounts, locked while the account is created.
 
 `useradd` puts a new file in its place. A process that waits for the lock of the former file finds the account
-in the new one.
+in the new file.
 """
 
 

@@ -1,6 +1,6 @@
 """Consistency checks of log, rows and points, while processes start and run.
 
-A log that was lost, or replaced by an older one, ends before the newest rows. A log that was restored beside
+A log that was lost, or replaced by an older copy, ends before the newest rows. A log that was restored beside
 an older database has events without rows: a NATS snapshot of a stream contains the positions of its
 consumers, so the server would never deliver those events. Points may be lost, or a former version did not
 write them.

@@ -111,7 +111,7 @@ class ProcessProbe:
             self._reasons = ["the process is ending"]
 
     async def check(self) -> Sequence[str]:
-        """Update the gauges. Return the reasons why the process cannot work; empty if it can."""
+        """Update the gauges. Return the reasons why the process cannot work; empty if there is none."""
         async with self._check_lock:
             connection, database = self._connection, self._database
             if connection is None or database is None:

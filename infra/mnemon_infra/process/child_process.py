@@ -46,7 +46,7 @@ async def end_child(process: asyncio.subprocess.Process, seconds: float) -> None
 
 
 async def open_parent_pipe() -> asyncio.StreamReader:
-    """Return a reader of the standard input of this process, which ends when the parent process dies."""
+    """Return a reader of this process's standard input; the input ends when the parent process dies."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

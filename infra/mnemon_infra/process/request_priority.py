@@ -62,7 +62,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait, for at most `LONGEST_WAIT` seconds, until no request was in work during `REST` seconds.
+    """Wait, for at most `LONGEST_WAIT` seconds, until no request has been in work for `REST` seconds.
 
     Call this before each piece of background work. Pieces wait one after another, each for at most
     `LONGEST_WAIT`, so that a request that arrives meanwhile does not have to wait for all of them.

@@ -41,7 +41,7 @@ class RebuildProgress(Protocol):
 
 
 class RebuildBlocked(Exception):
-    """The operation is not possible now."""
+    """A rebuild, or another operation on generations, is not possible now; the error has the next step."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         """Create an error.

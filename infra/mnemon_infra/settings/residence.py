@@ -41,16 +41,17 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         state: the state, which determines what this deployment does for the tenant.
         peer: address of the other deployment's NATS servers, without a login.
-        first: position of the first event that moved to this deployment; 0 if none did.
+        first: position of the first event that moved to this deployment; 0 if no event has moved here.
         last: position of the last event that moved to this deployment.
         copied: in the deployment that a tenant has left, the position up to which its events were copied.
         withheld: in the deployment that a tenant has left, positions of late events that remove content and
             were not copied.
         pause: seconds of the write pause.
         keys: in the deployment to which the tenant moves, ids of the API keys that the move copied there.
-        former: in the deployment that the tenant leaves, the residence before the move; None if it had none.
+        former: in the deployment that the tenant leaves, the residence before the move; None if the tenant
+            had no entry.
         is_confirmed: whether the move can no longer be reverted.
-        is_returning: whether the move is being reverted, or has been.
+        is_returning: whether the move is being reverted, or was reverted.
         is_abandoned: whether the move was abandoned, so that this deployment holds only its copy.
     """
 
@@ -189,7 +190,7 @@ async def is_move_known(connection: Client, tenant: str, move_id: str) -> bool:
 async def write_residence(connection: Client, tenant: str, residence: Residence | None, last: int) -> int:
     """Write the residence of a tenant, or remove it; return the revision of the entry.
 
-    `last` is the revision of the newest entry, even of a removal; 0 if there never was one.
+    `last` is the revision of the newest entry, even of a removal; 0 if there never was an entry.
 
     Raises:
         nats.js.errors.KeyWrongLastSequenceError: another process has changed the entry.

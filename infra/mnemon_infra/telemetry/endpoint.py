@@ -36,7 +36,7 @@ _POLL: Final = 0.1
 """Seconds between checks of the thread whether it has to end."""
 
 HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
-"""Checks the process. Returns the reasons why the process cannot work; empty if it can."""
+"""Function that checks the process and returns the reasons why it cannot work; empty if there is none."""
 
 
 class MetricsPortTaken(Exception):
@@ -77,8 +77,8 @@ async def serve_http(host: str, port: int, probe: HealthProbe) -> AsyncIterator[
 def _run_probe(loop: asyncio.AbstractEventLoop, thread: int, probe: HealthProbe) -> Sequence[str]:
     """Run a health probe on the event loop, from another thread.
 
-    Return the reasons why the process cannot work; empty if it can. If the probe fails, is cancelled, or does
-    not end within `PROBE_TIMEOUT` seconds, that is the only reason.
+    Return the reasons why the process cannot work; empty if there is none. If the probe fails, is cancelled,
+    or does not end within `PROBE_TIMEOUT` seconds, that is the only reason.
     """
     turned = Event()
     loop.call_soon_threadsafe(turned.set)

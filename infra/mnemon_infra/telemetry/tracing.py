@@ -179,7 +179,7 @@ _UNTRACED: Final = _Untraced()
 
 
 def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
-    """Begin to trace a request: in the trace that its headers name, else in a new one.
+    """Begin to trace a request in the trace that its headers `received` name, else in a new trace.
 
     If tracing is off, the result does nothing.
     """

@@ -309,7 +309,8 @@ def _build_filter(
 def _choose_params(query: Dense | Sparse, tenant: str, *, is_alone: bool) -> SearchParams | None:
     """Return the parameters that name the points within which the engine computes the rarity of terms.
 
-    `is_alone` tells whether the shard has points of this tenant only.
+    `is_alone` tells whether the shard has points of this tenant only. Return None for a dense query, and if
+    the engine may compute the rarity within the whole shard.
     """
     if not isinstance(query, Sparse) or (is_alone and not query.has_rarity):
         return None

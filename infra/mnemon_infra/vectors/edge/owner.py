@@ -54,7 +54,11 @@ class PointMessage(msgspec.Struct, array_like=True):
 
 
 class OwnerReply(msgspec.Struct):
-    """A reply of the Edge owner; `error` is None unless the request failed."""
+    """A reply of the Edge owner; `error` is None unless the request failed.
+
+    A reply with a page has `points`, and in `following` the id of the first point of the next page; None at
+    the end. A reply with counts has the number of points of each collection in `counts`.
+    """
 
     error: str | None = None
     points: list[PointMessage] = []

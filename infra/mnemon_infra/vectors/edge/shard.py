@@ -39,7 +39,7 @@ OPTIMISE_AFTER = 4_000
 
 _BUSY_SHARE = 3
 _IDLE_SHARE = 20
-"""A shard is optimised if at least one of this many points is new.
+"""A shard is optimised if at least one in this many of its points is new.
 
 `_IDLE_SHARE` applies after `IDLE_AFTER` seconds without a write, `_BUSY_SHARE` while the shard is written to:
 then optimisations are less frequent, because each copies the whole shard.
@@ -211,7 +211,10 @@ class Shard:
             self.engine.flush()
 
     def close(self) -> None:
-        """Release the folder. Background work ends in the next iterations of the event loop."""
+        """Flush to disk if the disk has room, and release the folder.
+
+        Background work ends in the next iterations of the event loop.
+        """
         for timer in (self._flushing, self._resting):
             if timer:
                 timer.cancel()
