@@ -88,7 +88,7 @@ class Admission:
         return unanswered.turns
 
     def end_request(self, address: Address) -> None:
-        """Count a request as answered, so that its user may send another one."""
+        """Count a request as answered, so that its user may send another request."""
         owner = address.owner
         self._unanswered[owner].number -= 1
         if not self._unanswered[owner].number:

@@ -47,7 +47,7 @@ class DurableProgress:
         """Record the states of all durables, as the server reports them.
 
         A durable that is absent, paused or without waiting messages is forgotten, so that its times start
-        again at 0.
+        again at 0. A durable with unacknowledged messages starts again at 0 for `measure_stall` only.
 
         `now` is a time of the monotonic clock, in seconds; None reads the clock.
         """

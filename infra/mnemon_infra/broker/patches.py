@@ -52,8 +52,8 @@ async def fetch(
     1 to 8 % of all messages were that late.
 
     FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
-    server at this interval: fifty times a second, which takes a tenth of a processor core. So a fetch that
-    follows one without messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
+    server at this interval: fifty times a second, which takes a tenth of a processor core. So a fetch
+    after a fetch without messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
 
     If the connection is closed or the service unavailable, FastStream retries at once, and no other task
     runs. So the fetch pauses before it raises.
@@ -119,7 +119,7 @@ async def _collect_batch(consumer: JetStreamContext.PullSubscription, batch: int
 
 
 async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109
-    """Return the next message; one that has arrived already is taken straight from the queue.
+    """Return the next message; a message that has arrived already is taken straight from the queue.
 
     nats-py spends a uuid4, a task and a `wait_for` on each message: without them a fetch is 2.3 times as
     fast.

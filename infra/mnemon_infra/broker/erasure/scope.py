@@ -88,6 +88,7 @@ class ErasedConversation:
         spans: ranges of positions in which the conversation was the current one; each excludes its end.
         derived: positions of the facts and proposals that were derived from this conversation alone.
         event_id: id of the erasure event; `seq` is that event's position.
+        at: time at which the log stored that event; a dead letter of a trigger is erased if it is older.
     """
 
     owner: Owner

@@ -38,7 +38,7 @@ BATCH = 1000
 """Maximum number of events that the server takes in one atomic batch."""
 
 DUPLICATE_ID: Final = 10201
-"""Error code of the server for a batch with an id that it knows."""
+"""Error code of the server for a batch with an id that the log has received before."""
 
 
 @dataclass(frozen=True, slots=True)

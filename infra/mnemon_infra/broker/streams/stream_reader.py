@@ -60,7 +60,7 @@ async def read_stream(
         connection: connection to the server.
         stream: name of the stream.
         up_to: the last position to read.
-        after: the position before the first one to read.
+        after: the position before the first position to read.
         page: maximum number of messages of a page.
         headers_only: True to leave out the bodies.
         subject: pattern of the subjects to read; None reads all subjects.

@@ -110,12 +110,12 @@ async def has_waiting_sweep(
 
 
 def encode_users(users: Iterable[tuple[str, str]]) -> bytes:
-    """Encode the body of a trigger that names users, by tenant and user."""
+    """Encode the body of a trigger that names `users`, which are pairs of tenant and user."""
     return msgspec.json.encode({"users": list(users)})
 
 
 def decode_users(body: bytes) -> list[tuple[str, str]]:
-    """Decode the users that a trigger names, by tenant and user.
+    """Decode the users that a trigger names, as pairs of tenant and user.
 
     Raises:
         InvalidBody: the body is not a list of tenants and users with valid ids.
