@@ -45,7 +45,7 @@ async def hold_lock(database: Database, *name_parts: str) -> AsyncIterator[Conne
 async def try_lock(database: Database, *name_parts: str) -> AsyncIterator[bool]:
     """Try to take a lock without waiting for its holder, and keep the lock for the duration of the block.
 
-    Yields True if this transaction has the lock, False if another one holds it.
+    Yields True if this transaction has the lock, False if another transaction holds it.
     """
     async with database.lock_slots, database.transaction() as connection:
         (is_mine,) = await try_locks(connection, [name_parts])

@@ -37,7 +37,7 @@ OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 
 """Condition for events of batches, with the exact text of the index: PostgreSQL uses the index only then."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Condition for the events of windows that failed for good, with the exact text of the index, as above."""
+"""Condition for events of windows that failed for good, with the text of the index, as for `OF_BATCHES`."""
 
 KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""

@@ -136,7 +136,7 @@ async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> Non
 
 
 async def list_rows_of_erased_conversations(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
-    """Return the rows of erased conversations that are left up to the log position `up_to`.
+    """Return the rows up to the log position `up_to` that an erasure of a conversation covers but has left.
 
     Each row is a tuple of table, position and key.
     """

@@ -77,6 +77,7 @@ class _ErasureStatements:
     """Statements for erasures of one kind: of users or of conversations.
 
     Attributes:
+        deletions: deletes the covered rows of each table, without windows.
         counts: counts by table, windows included.
         release: deletes the covered windows that are not locked. A process locks a window while it asks a
             model online.
@@ -196,9 +197,9 @@ async def count_in_inactive_generations(connection: Connection, erased: ErasureS
 async def count_rows_of_inactive_generations_with(
     connection: Connection, tenant: str, user: str, words: str
 ) -> dict[str, int]:
-    """Count the rows of a user that contain the text `words`, ignoring letter case.
+    """Count a user's rows that contain the text `words`, for each generation that is not live.
 
-    The result has the number for each generation that is not live, by the name of its schema.
+    Letter case is ignored. The result has the number for each generation, by the name of its schema.
     """
     return await _count_in_schemas(connection, _SEARCHES, _bind_search(tenant, user, words))
 

@@ -36,7 +36,7 @@ class BatchCounts:
         intended: number of all batches.
         open: number of batches that have neither completed nor failed.
         oldest: age of the oldest open batch; None if no batch is open.
-        ended: number of ends of batches, by event name: `batch.completed` or `batch.failed`.
+        ended: number of events that end a batch, by event name: `batch.completed` or `batch.failed`.
         answered: number of `window.answered` events, by outcome; a window that was reopened may have several.
     """
 

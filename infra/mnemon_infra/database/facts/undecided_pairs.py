@@ -46,6 +46,7 @@ class PairRecord:
         opened: the facts with undecided pairs, oldest first.
         merged: for the id of each merged fact, the id of the fact that it was merged into.
         merges: event ids of the merges.
+        answered: pairs for which a model has given a relation.
         unanswered: pairs that a model was asked about and did not answer, once for each attempt.
         asked: pairs that open batches ask about, except the batch that is about to be submitted.
     """

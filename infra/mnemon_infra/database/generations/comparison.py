@@ -59,8 +59,8 @@ async def compare_page(
 ) -> ComparedRows:
     """Compare the next page of a table in the generations with the schemas `live` and `rebuilt`.
 
-    The page begins after the key `after`, or with the first row. Events above the log position `up_to` are
-    left out.
+    The page begins after the key `after`, or with the first row if `after` is None. Rows of events above the
+    log position `up_to` are left out.
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))

@@ -88,7 +88,7 @@ class ProgressRecord:
             await self._execute(connection, schema, statement, position, position)
 
     async def remove_owners(self, database: Database, schema: str, owners: Sequence[Owner]) -> None:
-        """Remove users from the list of those to sweep."""
+        """Remove users who have been swept from the table of users to sweep."""
         statement: LiteralString = (
             "DELETE FROM {sweeps} WHERE (tenant, user_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
         )

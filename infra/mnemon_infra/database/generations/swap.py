@@ -45,7 +45,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
     of projections do not wait.
 
     Raises:
-        TablesBusy: other transactions hold the tables; this one has locked nothing.
+        TablesBusy: other transactions hold the tables; this transaction has locked nothing.
         DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction() as connection:

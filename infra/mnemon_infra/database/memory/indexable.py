@@ -108,7 +108,10 @@ async def has_indexable_rows(database: Database, collection: Collection) -> bool
 
 
 async def list_indexable_owners(database: Database, collection: Collection) -> list[Owner]:
-    """Return the users with memory events that become points of a collection; empty for `MESSAGES`."""
+    """Return the users with memory events for points of a collection; empty for `MESSAGES`.
+
+    A user counts even if the events' memories have been removed since.
+    """
     async with open_long_read(database) as connection:
         found = await connection.execute(
             "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",

@@ -189,7 +189,10 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
 
 
 def _select_between(*columns: ColumnElement[Any]) -> Select[Any]:
-    """Select the oldest messages of a conversation, or the oldest on `-`, between two positions."""
+    """Select the oldest messages between the parameters `low` and `high`, both excluded, at most `at_most`.
+
+    The messages are those that name the parameter `conversation`; if it is null, those on `-`.
+    """
     # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (

@@ -179,7 +179,7 @@ def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[
     """Return the row of a window.
 
     The row names no batch if the batch is over for the user, or if the line number is invalid: then the
-    window waits for another batch.
+    window waits for another batch. `over` are the users for whom the batch is over, by tenant and user.
     """
     is_held = (window.tenant, window.user) not in over and _has_line(window)
     return {

@@ -1,1 +1,1 @@
-"""Windows of extraction, their batches, and their cost."""
+"""Windows of extraction, their batches, and the cost of model calls."""

@@ -96,7 +96,10 @@ async def list_waiting_tenants(connection: Connection) -> list[str]:
 
 @query
 async def count_waiting_windows(connection: Connection, now: datetime, at_most: int) -> list[WaitingWindows]:
-    """Count the due windows that wait for a batch, at most `at_most` of each tenant."""
+    """Count the due windows that wait for a batch, at most `at_most` of each tenant.
+
+    Windows that are marked online do not count. Tenants without such windows are left out.
+    """
     found = await _FOR_BATCHES.fetch(connection, now=now, at_most=at_most)
     return sorted(map(WaitingWindows._make, found))
 

@@ -43,7 +43,7 @@ MOST_USD: Final = 1_000_000_000.0
 
 _SINCE: Final = calls.c.at >= make_parameter("since", datetime)
 _OF_BUDGET: Final = calls.c.purpose != "chat"
-"""Condition of calls that a budget limits: those that mnemon makes. The proxy passes on the clients' own."""
+"""Condition of calls that a budget limits: those that mnemon makes, not those that the proxy passes on."""
 
 _OF_TENANT: Final = calls.c.tenant == make_parameter("of_tenant", str)
 
@@ -128,7 +128,7 @@ async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dic
 async def load_usage(
     connection: Connection, tenant: str | None, since: datetime, until: datetime
 ) -> list[CallTotals]:
-    """Return the totals of model calls from `since` until `until`; `tenant` None stands for all tenants.
+    """Return the totals of model calls from `since` up to `until`; if `tenant` is None, of all tenants.
 
     The totals are sorted by tenant, purpose, day, provider, model and mode.
     """

@@ -17,6 +17,7 @@ class StoredWindow(NamedTuple):
     """A window as extraction works on it; windows sort by user, conversation and position.
 
     Attributes:
+        attempts: number of attempts that have failed.
         batch_id: the batch that contains the window, or contained it when it was answered; None if there is
             no such batch.
         line: line number of the window in the batch, from 0; None if `batch_id` is None.
@@ -183,7 +184,7 @@ async def load_batch_windows(connection: Connection, batch_id: str) -> list[Stor
 async def load_windows_by_line(
     connection: Connection, batch_id: str, lines: Iterable[int]
 ) -> dict[int, StoredWindow]:
-    """Return the unanswered windows of some lines of a batch, by line number."""
+    """Return the unanswered windows of some lines of a batch, by line number; other lines have no entry."""
     numbers = list(lines)
     wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
     found = await _OF_LINE.fetch_each(connection, wanted)
@@ -192,7 +193,7 @@ async def load_windows_by_line(
 
 @query
 async def count_windows_by_user(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
-    """Count the answered windows and all windows of each user in a batch."""
+    """Return, for each user in a batch, the number of answered windows and the number of all windows."""
     found = await _COUNTED.fetch(connection, of_batch=batch_id)
     return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}
 
