@@ -77,7 +77,8 @@ class Thresholds:
     def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts in a search with this query.
 
-        It is `trust_other` for the queries that the description of that attribute names, and 1 for others.
+        The share is 1 if at least half of the letters are Latin or Russian, and Russian has every Cyrillic
+        letter among them; otherwise it is `trust_other`.
         """
         known = len(_LATIN.findall(query)) + len(_RUSSIAN.findall(query))
         is_known = 2 * known >= len(LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)

@@ -17,7 +17,7 @@ from navec import Navec
 from numpy.typing import NDArray
 
 FILE: Final = "natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar"
-"""The vectors' file in the wheel."""
+"""Path in the wheel of the file with the vectors."""
 
 SIF_A: Final = 3e-4
 """Smooth inverse frequency: a word with this share of all words has half the maximum weight."""

@@ -253,7 +253,7 @@ class ModelRefused(ModelUnavailable):
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, for example because it is too long; others may succeed.
+    """The provider will never take this request, for example for its length; other requests may succeed.
 
     Attributes:
         error: the provider's description; `explain` adds it without the request's content.

@@ -75,7 +75,7 @@ def weigh_query(text: str) -> Sparse:
 
 
 def add_query_concepts(words: Mapping[int, float], text: str) -> Sparse:
-    """Add concepts to the weights of a query's words.
+    """Return the weights of a query's words, of their concepts, and of concepts that its phrases imply.
 
     Args:
         words: the weights, by the ids of stems.
@@ -108,7 +108,7 @@ def find_implied_concepts(query: str) -> frozenset[int]:
 
 @cache
 def load_concepts() -> ConceptLexicon:
-    """Read the concepts of all words. The first call takes 0.2 s."""
+    """Return the concepts of all words, read once per process in 0.2 s."""
     lines = (files(__package__) / CONCEPTS_FILE).read_text(encoding="utf-8").splitlines()
     query_concepts: dict[int, set[int]] = {}
     text_concepts: dict[int, set[int]] = {}

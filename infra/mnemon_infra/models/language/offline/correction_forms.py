@@ -24,7 +24,7 @@ class CorrectionForms:
             word between them), and some with `before`.
         lead: prepositions and articles before a value.
         of_time: prepositions before a time.
-        fillers: words that refer to no other statement.
+        fillers: words of a correction that the sentence to correct need not have.
         no_values: words that are no part of a value, such as pronouns and prepositions.
         unclear_months: months that are other words, too, unless they are capitalised.
         before_weekday: preposition of a weekday in the place of a word such as "tomorrow"; empty if unknown.
@@ -178,7 +178,7 @@ _LONG_LEAD: Final[Mapping[str, re.Pattern[str]]] = {
     "an": re.compile("[aeio]|u(?!ni|se)", re.IGNORECASE),
     "во": re.compile("вт|вл|вс|фр", re.IGNORECASE),
 }
-"""Beginnings of values before which the longer variant of a word stands."""
+"""Beginnings of values before which the longer variant of a word stands, such as "an" or «во» (in)."""
 
 ENGLISH: Final = CorrectionForms("english")
 RUSSIAN: Final = CorrectionForms("russian")

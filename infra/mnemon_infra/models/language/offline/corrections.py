@@ -39,7 +39,7 @@ _TIMES: Final = frozenset(("month", "weekday", "day"))
 
 
 class _PlacedWord(NamedTuple):
-    """A word of a sentence, in lower case, with its place in the text."""
+    """A word of a sentence in lower case, its offsets in the text, and whether it begins with a capital."""
 
     word: str
     start: int
@@ -256,7 +256,7 @@ class ValueCorrection(NamedTuple):
         return "" if is_same else None
 
     def _write_value(self, used: _Value) -> tuple[str, int] | None:
-        """Return the text of the new value, and how many words of the lead it replaces; None in doubt."""
+        """Return the text of the new value, and how many words of `used.lead` it replaces; None in doubt."""
         had = [token.word for token in used.lead]
         old_lead = [token.word for token in self.old.lead] if self.old else []
         new_lead = [token.word for token in self.new.lead]

@@ -99,9 +99,9 @@ class TokenizedSentence(NamedTuple):
 
 
 def find_names(texts: Collection[str]) -> frozenset[str]:
-    """Return the names in sentences: words with a capital letter that do not begin a sentence.
+    """Return the names in sentences: runs of capitalised words that do not begin a sentence.
 
-    Sentences mostly in capital letters are left out.
+    Sentences mostly in capital letters, and names with a digit, are left out.
     """
     found = (detail.core for text in texts for detail in TokenizedSentence.from_text(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))

@@ -224,7 +224,10 @@ def _split_summaries(messages: Sequence[PromptMessage]) -> Iterator[_Line]:
 
 
 def _rate_sentences(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
-    """Yield the sentences of a message, each with its weight by speaker and form."""
+    """Yield the sentences of a message, each with its weight by speaker, question and statement.
+
+    Sentences without a letter or digit, and marks of left-out text or used tools, are left out.
+    """
     facts = [each.undated[:40] for each in find_statements(message)] if is_user else []
     for sentence in split_sentences(message.text):
         text = sentence.text

@@ -93,7 +93,7 @@ def _find_departure(message: PromptMessage, spoken: Sequence[SpokenSentence]) ->
 
 
 def _take_back(message: PromptMessage, spoken: Sequence[SpokenSentence]) -> None:
-    """Remove the statements of the last sentence of the author of a message."""
+    """Remove the statements of the sentence that the author of `message` wrote last."""
     for said in reversed(spoken):
         if said.message.name == message.name:
             said.statements = []

@@ -20,7 +20,7 @@ MOST_CHARACTERS: Final = 1000
 """`MOST_WORDS` and `MOST_CHARACTERS` limit any summary, with its dates and names of speakers."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Maximum words of an exchange, tried in this order until all exchanges fit."""
+"""Maximum words of an exchange, tried in this order until all exchanges fit into the summary."""
 
 _OF_THE_USER: Final = 0.6
 """Minimum share of an exchange's words that the user's weightiest sentence may have, even beside an answer.
@@ -35,7 +35,7 @@ _LEAST_OF_A_SENTENCE: Final = 4
 """A sentence with names or numbers that does not fit is cut if at least twice this many words are left."""
 
 _LEAST_STEMS: Final = 2
-"""Minimum stems of an additional sentence that has no name, no number and no short answer, and is no wish."""
+"""Minimum stems of an additional sentence, unless it has a name, number or short answer, or is a wish."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
@@ -87,7 +87,7 @@ def _fit_exchanges(
 ) -> list[_ShownSentence] | None:
     """Choose sentences from every exchange; together, they have at most `max_words` words.
 
-    Return None if this is impossible without the loss of all names and numbers of an exchange.
+    Return None if this is impossible, or if an exchange would lose all its names and numbers.
     """
     if len(exchanges) > max_words:
         return None

@@ -61,7 +61,8 @@ class OpenAIModel:
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Send a request and wait for the answer; see `LanguageModel.complete`.
 
-        If the server refuses the form of the answer that is in use, the request asks for the next weaker one.
+        If the server refuses a request with a schema for another reason than its length, the request is sent
+        again with the next weaker form of the answer. Later requests use the form that succeeded.
         """
         forms = (
             ANSWER_FORMS[ANSWER_FORMS.index(self._endpoint.form) :]
