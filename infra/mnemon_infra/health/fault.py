@@ -120,7 +120,7 @@ def describe_standstill(name: str, position: int, waiting: int, seconds: float) 
 
 
 def describe_failures(name: str, seconds: float) -> Fault:
-    """Describe a durable of which every batch raises an error."""
+    """Describe a durable whose batches all raise errors."""
     return Fault(
         "failing",
         f"every batch of {name} has failed for {seconds:.0f} s",

@@ -17,7 +17,9 @@ class EffectiveSettings(NamedTuple):
     """Settings in force in general, or for one tenant.
 
     Attributes:
+        values: the settings in force, by full name.
         below: values without the tenant's own settings; without a tenant, the built-in defaults.
+        sources: the source of each value.
         problem: the reason why the tenant's own settings are ignored; None if they are not ignored.
     """
 

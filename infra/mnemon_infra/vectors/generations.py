@@ -117,7 +117,7 @@ async def swap_server_collections(deployment: Deployment, to: Deployment) -> Non
 
     Raises:
         VectorsUnavailable: the server does not answer; it may have made the swap.
-        NameTooLong: the live generation's name is too long for the suffix of the former one.
+        NameTooLong: the live generation's name is too long for the suffix of the former generation.
     """
     from mnemon_infra.vectors.collections import swap_collections
     from mnemon_infra.vectors.server import open_client

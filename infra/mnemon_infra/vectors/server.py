@@ -292,8 +292,8 @@ def _choose_params(query: Dense | Sparse, tenant: str) -> SearchParams | None:
     """Return the parameters that name the points within which the server computes the rarity of terms.
 
     Return None for a dense query.
-    A server before 1.19 ignores them: it computes the rarity within the collection, even for a query with
-    `has_rarity`.
+    A server before 1.19 ignores the parameters: it computes the rarity within the collection, even for a
+    query with `has_rarity`.
     """
     if not isinstance(query, Sparse):
         return None

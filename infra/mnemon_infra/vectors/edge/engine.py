@@ -232,7 +232,7 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
 
 
 async def swap_open_folder(folder: Path, to: Path) -> None:
-    """Replace a folder that this process has open by another one, while searches continue.
+    """Replace a folder that this process has open by the folder `to`, while searches continue.
 
     Writers must pause during the swap, which moves the former folder to the path that
     `folder_swap.build_former_path` returns.

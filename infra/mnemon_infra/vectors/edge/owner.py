@@ -123,7 +123,7 @@ class EdgeOwner:
         await self._send_request("pause", OwnerRequest())
 
     async def swap_folder(self, folder: Path) -> None:
-        """Swap the owner's folder for another one, and let the owner's writers continue.
+        """Swap the owner's folder for `folder`, and let the owner's writers continue.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or the swap failed.
