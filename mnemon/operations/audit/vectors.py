@@ -125,7 +125,7 @@ class VectorAudit:
             self._faults.add("no_point", item.seq, "index", f"vectors of {collection}", item.item)
 
     async def _is_row_visible(self, collection: Collection, item: IndexableItem) -> bool:
-        """Return whether a row is still visible; a row below a watermark is not, even if it has content."""
+        """Return whether a row is still visible: a message or summary below a watermark is hidden."""
         match collection:
             case Collection.MESSAGES:
                 (seen,) = await self._database.run_query(

@@ -46,7 +46,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, body: bytes, name: str) -> "DeploymentRecord":
-        """Parse a record; `name` is the name of its file, for messages.
+        """Parse a record; `name` is the name of its file, for the error.
 
         Raises:
             BackupUnusable: the file is damaged.

@@ -23,8 +23,8 @@ class BackupCipher(Protocol):
     """Cipher of the files of a backup.
 
     `name` is written to the manifest (None for plain files), and `suffix` is the end of the names of files.
-    `require_same_key` checks that one passphrase or identity can decrypt a given file of a backup and the
-    files that this cipher writes next; it raises `KeyUnusable` if not. `location` names the backup in the
+    `require_same_key` raises `KeyUnusable` if a file of a backup has another passphrase than this cipher, or
+    only one of the two has a passphrase. It does not compare recipients. `location` names the backup in the
     error.
     """
 
@@ -180,10 +180,10 @@ def choose_cipher(
 
 
 def require_same_encryption(cipher: BackupCipher, encryption: str | None, location: str) -> None:
-    """Check that a cipher fits the files of a backup, which are all encrypted or all plain.
+    """Check that a cipher encrypts if the files of a backup are encrypted, and only then.
 
     `encryption` is the manifest's field of this name, which is None for plain files. `location` names the
-    place of the backup in messages.
+    backup in errors.
 
     Raises:
         BackupUnusable: the backup is encrypted and no key is given, or it is plain and a key is given.

@@ -20,7 +20,7 @@ SEGMENT_BYTES: Final = 32 * 1024 * 1024
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be read or continued; the message names the file or the place, and the next step."""
+    """A backup cannot be read or continued; the message names the file or the backup, and the next step."""
 
 
 class StoredFile(BaseModel):
@@ -54,7 +54,7 @@ class SegmentEntry(BaseModel):
 
 
 class Manifest(BaseModel):
-    """Contents of a backup, without names of users and without texts.
+    """List of the files of a backup, with positions and checksums, without ids of users and without texts.
 
     Attributes:
         mnemon: version of mnemon that wrote the backup.
@@ -108,7 +108,7 @@ class Manifest(BaseModel):
 
     @classmethod
     def parse(cls, body: bytes, location: str) -> "Manifest":
-        """Parse a manifest; `location` is the place of the backup, for messages.
+        """Parse a manifest; `location` names the backup in errors.
 
         Raises:
             BackupUnusable: the manifest is damaged, or has a newer format.

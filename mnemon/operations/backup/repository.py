@@ -28,7 +28,7 @@ LOCK_NAME: Final = "lock"
 
 
 class BackupRepository:
-    """One backup in a folder or a bucket."""
+    """Files of one backup, in a folder or a bucket."""
 
     def __init__(self, store: ObjectStore, cipher: BackupCipher) -> None:
         self.location = store.location
@@ -85,9 +85,10 @@ class BackupRepository:
         return await asyncio.to_thread(self.cipher.decrypt, stored, f"{file.name} in {self.location}")
 
     async def require_same_key(self, manifest: Manifest) -> None:
-        """Check that one passphrase or identity can decrypt a backup and the files that are written next.
+        """Check that a backup has the same passphrase as the cipher, or that neither has a passphrase.
 
         The first intact file decides: the record of the deployment or, if that is damaged, a segment.
+        Recipients are not compared. A cipher that does not encrypt needs no check.
 
         Raises:
             BackupUnusable: all files are missing or damaged.

@@ -111,7 +111,7 @@ class SegmentEncoder:
         self._bytes += len(line) + 1
 
     def take_segment(self) -> EncodedSegment:
-        """Encode the collected records as a segment, and remove them from the encoder."""
+        """Encode the collected records, at least one, as a segment, and remove them from the encoder."""
         assert self._first is not None
         assert self._last is not None
         body = b"".join(b"%b\n" % line for line in self._lines)
@@ -129,7 +129,7 @@ class SegmentEncoder:
 
 
 def decode_segment(body: bytes, name: str) -> list[LogRecord]:
-    """Return the records of a segment, at least one; `name` is the name of its file, for messages.
+    """Return the records of a segment, at least one; `name` is the name of its file, for the error.
 
     Raises:
         BackupUnusable: the file is damaged.

@@ -127,7 +127,10 @@ async def _merge_streams(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGen
 
 
 def _format_calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
-    """Return tool calls with only the fields of the contract; a row has the calls as the bot sent them."""
+    """Return tool calls with only the fields of the contract; None if the message has none.
+
+    A row has the calls as the bot sent them.
+    """
     if kept is None:
         return None
     calls = (ToolCall.model_validate(each) for each in kept)

@@ -43,8 +43,8 @@ class Lag(BaseModel):
     readers: int
     """Number of pull requests that wait at the server, from processes that run the consumer."""
     is_read: bool = True
-    """True unless messages are pending and no process requested or received one between the two samples of
-    `mnemon status`."""
+    """False if messages are pending, but none is in work, and no process requested or received one during the
+    samples of `mnemon status`."""
     applied_position: int = 0
     """Position in the stream up to which the consumer has handled every message."""
     standstill_seconds: float | None = None
@@ -139,7 +139,8 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
     """Return whether a process reads a durable.
 
-    Return True unless messages are pending and no process requested or received one between two samples.
+    Return False if messages are pending, but none is in work, and no process requested or received one
+    between two samples.
     """
     return bool(
         not second.num_pending

@@ -70,7 +70,7 @@ class ModelsState(_FrozenModelState):
 
 
 async def examine_models(deployment: Deployment) -> ModelsState:
-    """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
+    """Return the state of the work of `extract` and `compact`, with `error` if a server does not answer."""
     try:
         async with asyncio.timeout(_EXAMINATION_TIMEOUT):
             async with await connect_deployment(deployment, name="mnemon-status") as connection:

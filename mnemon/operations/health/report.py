@@ -107,7 +107,11 @@ class BrokerState(_FrozenState):
 
 
 class DatabaseState(_FrozenState):
-    """State of the database: `error` is set if it does not answer, `version` only after a migration."""
+    """State of the database; `error` is set if it does not answer.
+
+    `revision` is that of the schema, and `head` the one that this version of mnemon needs. `revision` and
+    `version` are None without an answer, or if no migration has created the schema.
+    """
 
     error: str | None = None
     version: str | None = None
@@ -171,7 +175,7 @@ class Health(_FrozenState):
 
 
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
-    """Examine the servers of a deployment; a server that does not answer is part of the result.
+    """Examine the servers of a deployment. For a server that does not answer, the result has a problem.
 
     `data` is the folder of the servers if `mnemon up` runs them; otherwise None.
     """
@@ -422,7 +426,10 @@ async def _examine_database(deployment: Deployment) -> DatabaseState:
 
 
 async def _list_log_problems(deployment: Deployment) -> list[str]:
-    """Return problems of clocks, of a restore, of the log's format, and of rows that do not fit the log."""
+    """Return problems of clocks, of a restore, of the log's format, and of missing rows or events.
+
+    If a server does not answer, return an empty list.
+    """
     # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (

@@ -15,7 +15,7 @@ from mnemon_infra.database.projections.logged_events import stream_events
 
 @dataclass(slots=True)
 class ExistingEvents:
-    """Existing events of one user.
+    """Events of one user that the log has already, and the facts and messages among them.
 
     Attributes:
         events: log positions by event id; for copies the position of the first copy.
@@ -31,7 +31,7 @@ class ExistingEvents:
     numbers: dict[int, int] = field(default_factory=dict)
 
     def has_foreign_fact(self, event: Event) -> bool:
-        """Return whether an event is about a fact whose id another fact of the user has in the log.
+        """Return whether the log has another fact of the user with the fact id of an event.
 
         If the event is a `FactSavedV1`, also record its fact: in `facts` if the id is new, and in
         `source_facts` unless another fact has the id.

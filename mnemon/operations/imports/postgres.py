@@ -28,7 +28,10 @@ from mnemon_infra.database.messages.external_chats import (
 )
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
-"""Timestamp that some bots store before a user's text. mnemon adds times when it renders a context."""
+"""Timestamp, `[current time: …]` in Russian, that some bots store before a user's text.
+
+mnemon adds times when it renders a context.
+"""
 
 _ANSWER_DELAY: Final = timedelta(milliseconds=1)
 """Time from a question to its answer: both are in one row, which has one time."""
@@ -130,7 +133,8 @@ class RowReader:
     def read_session_memory(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
         """Yield the key facts and the summaries of a session as proposed facts.
 
-        Yield a refusal in place of each part that is invalid: the whole memory, a list or a text.
+        Yield a refusal in place of each part that is invalid: the whole memory, a list or a text. A session
+        without a user gives one refusal.
         """
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session

@@ -85,7 +85,7 @@ ImportRecord = IncomingEvent | RefusedRecord | LeftOutRecord | ImportDoubt | Rea
 
 
 class NotReadable(ValueError):
-    """The source is not of the expected format, or does not fit the options; the message has the reason."""
+    """The source does not have the expected format, or contradicts the options; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _VERDICTS: Final[tuple[PairVerdict, ...]] = ("apart", "rewritten", "the same")
 
 
 class AffectedPair(NamedTuple):
-    """Two facts of a user that `dedupe` would judge differently with the new model."""
+    """Texts of two facts of a user that `dedupe` would judge differently with the new model."""
 
     tenant: str
     user_id: str
@@ -39,7 +39,7 @@ class AffectedPair(NamedTuple):
 
 @dataclass(slots=True)
 class ReembedPreview:
-    """Effects of a new embedding model.
+    """Effects of a new embedding model on points, and on the decisions of `dedupe`.
 
     Attributes:
         model, new_model: provider and name, with the dimension.
@@ -63,7 +63,10 @@ class _ModelSide(NamedTuple):
     dedupe: Dedupe
 
     def compute_verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return for each similarity 0 for the verdict `apart`, 1 for `rewritten`, 2 for `the same`."""
+        """Return for each similarity 0 for the verdict `apart`, 1 for `rewritten`, 2 for `the same`.
+
+        Without an embedding model, all verdicts are `apart`.
+        """
         model = self.vectors.embedder
         usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
         own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold

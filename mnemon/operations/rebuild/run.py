@@ -10,7 +10,7 @@ from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up_with
 
 
 class RebuildResult(NamedTuple):
-    """Result of a rebuild: the generation that is live now.
+    """Result of a rebuild that has swapped the generations.
 
     Attributes:
         former: schema of the generation that was live before.
@@ -31,8 +31,8 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
     """Replay the log into a new generation, and swap it with the live generation.
 
     The new rows become live once they have reached the end of the log, while writers of rows wait. The new
-    vectors follow. `GenerationVerification` compares generations; this function does not. Other errors of
-    `open_generation` propagate.
+    vectors follow. This function does not compare the generations; `GenerationVerification` compares them.
+    Other errors of `open_generation` propagate.
 
     Raises:
         RebuildBlocked: a former generation exists, or another schema has the name of the former or of the new

@@ -1,4 +1,4 @@
-"""Logins of a restored deployment, which requires a login if the deployment of the backup did."""
+"""Logins of a restored deployment, which requires a login if the deployment of the backup required one."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 class ServerOpen(Exception):
-    """The server requires no login, but the server of the backup did; the message names the next step."""
+    """The server requires no login, unlike the server of the backup; the message names the next step."""
 
     def __init__(self, step: str) -> None:
         super().__init__(
@@ -72,9 +72,10 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 
 def require_closed_server(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
-    """Check that a server that mnemon does not start requires a login if the server of the backup did.
+    """Check that a server that mnemon does not start requires a login, as the server of the backup.
 
-    `file` is the file of the restored logins, for the message; None if no file was named.
+    A backup of a server without logins needs no login.
+    `file` is the file of the restored logins, for the error; None if no file was named.
 
     Raises:
         ServerOpen: the server requires no login.

@@ -36,7 +36,7 @@ RestoreProgress = Callable[[RestoreStep, int, int], None]
 
 
 class RestoreDiffers(Exception):
-    """The restored log is not the one of the backup; the message names the first difference."""
+    """The restored log differs from the backup; the message names the first position that differs."""
 
     def __init__(self, position: int) -> None:
         super().__init__(
@@ -105,7 +105,7 @@ async def open_backup(repository: BackupRepository) -> Backup:
 
     Raises:
         BackupUnusable: there is no backup, a file is missing or damaged, the manifest has a newer format, or
-            the cipher does not fit the backup.
+            the backup is encrypted and no key is given, or plain and a key is given.
         KeyUnusable: the files cannot be decrypted.
         ModuleNotFoundError: the cipher has a passphrase, and pyrage is not installed.
         StoreUnavailable: the backup cannot be read.
@@ -177,7 +177,7 @@ async def restore_log(
         LogNotEmpty: the servers are not empty.
         ForeignEvent: another client wrote to the log.
         MessageTooLarge: an event of the backup is larger than the server accepts.
-        RestoreDiffers: the restored log is not the one of the backup.
+        RestoreDiffers: the restored log differs from the backup.
         StoreUnavailable: the backup cannot be read.
         nats.errors.Error: the server does not answer.
     """

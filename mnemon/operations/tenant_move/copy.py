@@ -42,7 +42,7 @@ CopyProgress = Callable[[int, int], None]
 """Function that receives the position reached in the source's log, and the last position to copy."""
 
 EventFilter = Callable[[SourceEvent], Awaitable[bool]]
-"""Function that returns whether an event is withheld: it stays in the source's log alone."""
+"""Function that returns whether an event is withheld, so that it stays in the source's log alone."""
 
 
 async def withhold_none(_: SourceEvent) -> bool:
@@ -72,8 +72,9 @@ class TenantCopy:
         self.prefix = build_copy_prefix(move_id, is_returning=is_returning)
         """Beginning of the message ids of the copies in the target's log."""
         self._opposite_prefix = build_copy_prefix(move_id, is_returning=not is_returning)
-        """Beginning of the message ids of events in the source's log that came from the target's: copies of
-        the move for its revert, and copies of an abandoned revert for the move.
+        """Beginning of the message ids of copies in the source's log that came from the target's log.
+
+        In a revert, these are the copies of the move; in a move, those of an abandoned revert.
         """
         self.reached = 0
 
@@ -190,7 +191,7 @@ class TenantCopy:
     async def _store_copies(self, batch: list[tuple[int, ExactMessage]]) -> int:
         """Store a batch as a whole; return its number of messages.
 
-        Each message comes with the position that it has in the source's log.
+        Each message comes with the position of its event in the source's log.
 
         An attempt whose answer was lost is repeated only if the target's log does not have the batch.
         """
@@ -228,10 +229,10 @@ class TenantCopy:
                     self._record_copy(delivery.sequence)
 
     async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return the first positions of erasures' `spans`, and their `discarded_seq`, that have no event.
+        """Return the positions without an event that erasures name as `discarded_seq` or start of a span.
 
-        For each of them, the target's log needs a position that no other event of the user has. For a
-        revert, return an empty list.
+        Positions up to the last copied event are left out. For each of the others, the target's log needs a
+        position that no other event of the user has. For a revert, return an empty list.
         """
         if self._is_returning:
             return []

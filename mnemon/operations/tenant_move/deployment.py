@@ -50,7 +50,7 @@ class TenantSite:
         return self.residence
 
     async def write_residence(self, residence: Residence | None) -> None:
-        """Write the residence of the tenant, or remove it.
+        """Write the residence of the tenant; None removes it.
 
         Raises:
             nats.js.errors.KeyWrongLastSequenceError: another process has changed the residence.

@@ -76,7 +76,10 @@ class PositionMap:
 
 
 def list_span_starts(fields: Body) -> list[int]:
-    """Return the first position of each span of an erased conversation, then the field `discarded_seq`."""
+    """Return the first position of each span in the body of a `user.erased`, then its `discarded_seq`.
+
+    Values that are not positions are left out.
+    """
     spans = _list_mappings(fields.get("spans"))
     return _list_valid_positions([each.get("from_seq") for each in spans] + [fields.get("discarded_seq")])
 
@@ -93,7 +96,7 @@ def parse_body_with_positions(body: bytes) -> Body | None:
 
 
 def list_positions(name: str, fields: Body) -> Iterator[int]:
-    """Yield the positions that the body of an event, such as `fact.saved`, names."""
+    """Yield the positions that the body of an event names; `name` is its name, such as `fact.saved`."""
     yield from _list_valid_positions(_get_mapping(fields, "lineage").get("sources"))
     ranges = [fields] if name in RANGES else []
     ranges += _list_mappings(fields.get("windows")) if name == "batch.intended" else []
@@ -119,7 +122,7 @@ def map_event_positions(name: str, fields: Body, own: int, positions: PositionMa
         name: name of the event.
         fields: its body, which is not modified.
         own: position of the event; it names no later event.
-        positions: positions of all events before.
+        positions: positions of all events before this one.
     """
     mapped = dict(fields)
     lineage = _get_mapping(fields, "lineage")

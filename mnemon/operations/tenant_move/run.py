@@ -153,7 +153,8 @@ class TenantMove:
 
         Raises:
             MoveRefused: the move cannot begin or continue, for example because the tenant's settings do not
-                fit the target's general settings.
+                satisfy the contract together with the target's general settings.
+            LeaseLost: the lease was lost, so that another command may move the tenant now.
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
             SettingsNotProvisioned: a deployment has no bucket of settings.
@@ -547,7 +548,7 @@ class TenantMove:
         """Copy the tenant's own settings to the target.
 
         Raises:
-            MoveRefused: the settings do not fit the target's general settings.
+            MoveRefused: the settings are invalid together with the target's general settings.
         """
         key = build_settings_key(self._tenant)
         bucket = await open_bucket(self._source.connection)
@@ -573,6 +574,7 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
 
     Raises:
         MoveRefused: the tenant has not moved between these deployments, or another command moves it.
+        LeaseLost: the lease was lost, so that another command may move the tenant now.
         SettingsNotProvisioned: a deployment has no bucket of settings.
         DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
     """
