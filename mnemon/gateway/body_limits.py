@@ -1,4 +1,4 @@
-"""Limits of the bodies of requests."""
+"""Limits of request bodies: their size, and the time until they have arrived."""
 
 import asyncio
 from contextlib import suppress
@@ -13,8 +13,8 @@ MAX_BODY: Final = 8 * 1024 * 1024
 """Maximum size of a request's body in bytes: 1,000 events of 8 KiB. One event has at most 1 MiB."""
 
 READ_BODY: Final = 64 * 1024 * 1024
-"""Number of bytes that are read of a body that is too large: a client that still sends when the connection
-closes would not get the answer.
+"""Maximum number of bytes that are read of a body that is too large: a client that still sends when the
+connection closes would not get the answer.
 """
 
 BODY_SECONDS: Final = 30.0

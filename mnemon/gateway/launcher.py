@@ -23,7 +23,7 @@ FIRST_TENANT: Final = "default"
 
 
 class GatewayAddress(NamedTuple):
-    """The address of the gateway.
+    """The address of a stack's gateway, and its first key if this start has created the key.
 
     Attributes:
         address: the address, such as `http://127.0.0.1:8080`.

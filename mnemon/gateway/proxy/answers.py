@@ -13,7 +13,7 @@ MAX_ANSWER: Final = 16 * 1024 * 1024
 
 
 class Answer(NamedTuple):
-    """An answer of a model.
+    """An answer of a model, parsed from a response that passes through the proxy.
 
     Attributes:
         message: the answer as a message; None if the answer is incomplete, or there are several answers.

@@ -147,8 +147,9 @@ class ConversationRecorder:
     async def _drop_stored_messages(
         self, thread: Thread, messages: list[IdentifiedMessage]
     ) -> list[IdentifiedMessage]:
-        """Return the messages that the stored conversation lacks: another process may have stored some.
+        """Return the messages that the stored conversation lacks; remember the others as stored.
 
+        Another process may have stored some of them.
         The first message of a history gets another id when the client leaves out the messages before it, so
         it is compared by its content. At most `MAX_HISTORY` stored messages are compared. If the conversation
         cannot be read, only a message with `is_head` is left out.

@@ -58,7 +58,7 @@ class ClientKeys(NamedTuple):
 
 
 class Proxy:
-    """State of the proxy in a process.
+    """Parts of the proxy that all requests of a process share: HTTP client, recorder and accepted keys.
 
     The check of a key takes at most `memory_seconds` seconds, and so does the request for the context.
     """
@@ -261,7 +261,8 @@ async def _complete_chat(
 def _find_keys(request: Request) -> ClientKeys:
     """Return the keys of a request.
 
-    The key of mnemon is in the header `Mnemon-Key`, or in the place of the provider's key.
+    The key of mnemon is in the header `Mnemon-Key`, or in the header of the provider's key: `x-api-key` or
+    `Authorization`.
     """
     if own := request.headers.get(_KEY_HEADER):
         return ClientKeys(own, has_own_key=True)

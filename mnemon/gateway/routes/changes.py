@@ -23,7 +23,7 @@ from mnemon_infra.settings.api_keys import CACHE_SECONDS
 
 
 class ChangeV1(Contract):
-    """An event of the log."""
+    """An event of the log, as the stream of changes sends it."""
 
     seq: Sequence = Field(description="Log position of the event.")
     event: Text = Field(description="Name of the event, such as `message` or `fact.saved`.")

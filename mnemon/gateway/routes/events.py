@@ -44,7 +44,7 @@ class PublishedV1(Contract):
 
 
 class EventOfUser(Contract):
-    """An event with its user and conversation."""
+    """The user and the conversation of an event to publish."""
 
     user: Identifier = Field(description="Id of the user.")
     conversation: Identifier | None = Field(
