@@ -49,7 +49,7 @@ class ServerConnections:
         return self._connection
 
     async def get_database(self) -> Database:
-        """Return the open database.
+        """Return the database, which the first call opens.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or is not migrated.

@@ -1,4 +1,4 @@
-"""Login and logout."""
+"""Login to the admin page by token or link, and logout."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,10 @@ from mnemon_contracts.base import InvalidBody
 
 
 async def _show_login(request: Request) -> Response:
-    """Show the login form; for a login link only a button, so that a prefetch does not use up the link."""
+    """Show the login form; for a login link only a button, so that a prefetch does not use up the link.
+
+    A browser with a session is redirected instead, unless the request is from a login link.
+    """
     access: Access = request.app.state.access
     query = request.query_params
     if access.get_session(request.cookies.get(access.cookie)) and "key" not in query:

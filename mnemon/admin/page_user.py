@@ -24,7 +24,7 @@ class PageUser:
     """A user of a tenant, and the log position that a page about the user has to reflect.
 
     Attributes:
-        seq: log position of a change of the memory; the page waits until replies include it. None: no wait.
+        seq: log position of a change that replies must include: the page waits for it. None: no wait.
     """
 
     tenant: str

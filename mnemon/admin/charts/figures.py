@@ -168,7 +168,8 @@ class Sparkline(NamedTuple):
 def draw_sparkline(points: Sequence[tuple[float, float]], span: float) -> Sparkline:
     """Plot the points of the last `span` seconds; the last point is at the right edge.
 
-    A point is a pair of seconds and value; the points are in order of time.
+    A point is a pair of seconds and value; the points are in order of time. With fewer than two of them, the
+    paths are empty.
     """
     end = points[-1][0] if points else 0.0
     shown = [(WIDTH * (1 - (end - at) / span), value) for at, value in points if end - at <= span]

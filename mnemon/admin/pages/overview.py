@@ -19,7 +19,13 @@ pages = PageSection("Overview", "/")
 
 
 class ConsumerRow(NamedTuple):
-    """A durable as the table shows it; `does` is its purpose, `rate` the deliveries that end per second."""
+    """A durable as the table shows it.
+
+    Attributes:
+        does: purpose of the durable.
+        rate: deliveries that end per second.
+        runs: whether a process reads the durable.
+    """
 
     name: str
     does: str

@@ -1,4 +1,4 @@
-"""Template filters that format figures and times: `{{ seconds | age }}`. None becomes a dash."""
+"""Template filters that format numbers and times: `{{ seconds | age }}`. None becomes a dash."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
