@@ -39,7 +39,7 @@ class FolderRequest:
 
 @dataclass
 class _FolderReading:
-    """The files of a folder: digests of the files to index, and the reasons why other files are left out."""
+    """The files of a folder, by path: digests of the files to index, and the reasons to leave out others."""
 
     origin: "Origin"
     digests: dict[str, str] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class _FolderReading:
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCode:
     """Index the new and changed files of a folder, and remove the documents of missing files.
 
-    With `dry_run`, only show these changes. End the command if there are no files, if most documents would be
-    removed, or if the memory refuses a request or does not answer. The exit code is 1 if a subfolder cannot
-    be read.
+    With `dry_run`, only show these changes. End the command if there are no files, if more than half of the
+    documents would be removed without `remove` or `dry_run`, or if the memory refuses a request or does not
+    answer. The exit code is 1 if a subfolder cannot be read.
     """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody

@@ -325,7 +325,7 @@ def _list_files(paths: list[Path]) -> Iterator[Path]:
 
 
 def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
-    """Return the owner of each file.
+    """Return the owner of each file that `--rewrite` replaces.
 
     End the command if no tenant is given, if a file is standard input, has only one tier of a user or names
     no user, or if a backup of a file exists.

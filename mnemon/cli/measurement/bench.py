@@ -140,7 +140,7 @@ def _load_conversations(path: Path | None) -> "LabelledConversations":
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
-    """Measure the detection of secrets, without servers; end the command if the file is not usable."""
+    """Measure the detection of secrets, without servers; end the command if the sentences are invalid."""
     from mnemon_bench.quality import secrets
 
     try:
@@ -152,7 +152,7 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> ExitCode:
 
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
-    """Measure the decisions of `dedupe`, without servers; end the command if the file is not usable."""
+    """Measure the decisions of `dedupe`, without servers; end the command if the pairs are invalid."""
     from mnemon_bench.quality import calibration, dedupe_quality
     from mnemon_infra.models.embedders.wordllama import load_wordllama
 

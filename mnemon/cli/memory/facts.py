@@ -248,8 +248,8 @@ def update(
     Other fields stay as they are, except the date of expiry, which a new text or tier may change.
 
     If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
-    --json, the command shows the candidates and changes nothing. If no fact has the id, the command shows
-    the facts that a search for it finds.
+    --json, the command shows the candidates and changes nothing. If no fact has the id, the command searches
+    for the given text and shows the facts that it finds, except with --json.
 
     Exits with code 1 if no fact has the id, the words do not clearly mean one fact, or the change is refused;
     and with code 0 if the fact already is as requested.
@@ -308,9 +308,10 @@ def forget(
     """Forget one fact, named by its id or by words that clearly mean one fact.
 
     If the words may mean several facts, the command asks which fact you mean; without a terminal, or with
-    --json, the command shows the candidates and removes nothing. If no fact has the id, the command shows
-    the facts that a search for it finds. After a removal, the command prints the `mnemon save` command that
-    restores the fact under a new id, unless the fact has expired.
+    --json, the command shows the candidates and removes nothing. If no fact has the id, the command searches
+    for the given text and shows the facts that it finds, except with --json. After a removal, the command
+    prints the `mnemon save` command that restores the fact under a new id, unless the fact has expired or
+    --json is given.
 
     Exits with code 1 if nothing is removed.
 
@@ -355,7 +356,7 @@ def forget(
 
 
 def _suggest_query(id_: str | None) -> str:
-    """Return the next step for words that were given in place of an id; an empty string for an id."""
+    """Return the next step for words that were given in place of an id; an empty string for an id or None."""
     if not id_ or _FACT_ID.fullmatch(id_):
         return ""
     return f"To name the fact by its words, replace the id: --query {quote(id_)}"
@@ -395,7 +396,7 @@ async def _show_facts_if_absent(
 ) -> "AsyncIterator[None]":
     """Show the facts that a search finds for an id, if the block fails because no fact has this id.
 
-    The id may be words of a fact. With --json, nothing is shown.
+    The user may have given words of a fact as its id. With --json, nothing is shown. The error propagates.
     """
     from mnemon_contracts.verbs.tools import FactCandidate
     from mnemon_producers.errors import AskFailed

@@ -113,11 +113,12 @@ def perform_async(command: Callable[..., Coroutine[Any, Any, ExitCode]]) -> Call
 def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     """Run a command and end with its exit code.
 
-    A known error is printed as a message, any other error as a traceback; `mnemon.__main__` explains a
-    missing module, and a standard output that cannot be written. A fault that `end_process` reported ends the
-    command with code 3. SIGTERM and the end of the terminal cancel the command, so that it stops the servers
-    that it started. The exit code is then 128 plus the number of the signal. A command that uses
-    `StopSignals` handles signals itself, and ends with code 0 even if the signal comes during its start.
+    An error of `ENDINGS`, NATS or a folder in use is printed as a message, any other error as a traceback;
+    `mnemon.__main__` explains a missing module, and a standard output that cannot be written. A fault that
+    `end_process` reported ends the command with code 3. SIGTERM and the end of the terminal cancel the
+    command, so that it stops the servers that it started. The exit code is then 128 plus the number of the
+    signal. A command that uses `StopSignals` handles signals itself, and ends with code 0 even if the signal
+    comes during its start.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
@@ -160,7 +161,7 @@ async def _cancel_on_signal(command: Coroutine[Any, Any, ExitCode], received: li
 
 
 def _refuse_known(error: Exception) -> None:
-    """End the command with a message if the error is known."""
+    """End the command for an error of `ENDINGS`, NATS or a folder in use; return for any other error."""
     import nats.errors
     import nats.js.errors
 

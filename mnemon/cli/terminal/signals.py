@@ -7,7 +7,7 @@ from typing import Self
 
 
 def list_ending_signals() -> list[signal.Signals]:
-    """Return SIGTERM, and SIGHUP unless the process ignores it, as `nohup` makes it do."""
+    """Return SIGTERM and SIGHUP; without SIGHUP if the process ignores this signal, as under `nohup`."""
     is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGTERM] if is_hangup_ignored else [signal.SIGTERM, signal.SIGHUP]
 
