@@ -1,8 +1,8 @@
 """Demonstration: a sample conversation sent through all of mnemon, and a bot's memory of it.
 
 `conversation.jsonl` has two weeks of March 2026 in three people's lives, written for this project. Anna
-writes in English, Иван in Russian, and Lena in both, in two conversations with names. Each line is an event,
-in the order of publication:
+writes in English, Иван in Russian, and Lena in both languages, in two named conversations. Each line is an
+event, in the order of publication:
 
     {"event": "message", "user": "lena", "conversation": "work", "body": {"role": "user", "content": "Hi!"}}
 

@@ -50,7 +50,7 @@ async def derive_memory(
 ) -> DerivedMemory:
     """Let the consumers read all messages with a model, or with built-in rules if `model` is None.
 
-    Return the memory that they derived.
+    For this, write the model to the settings. Return the memory that the consumers derived.
 
     Raises:
         NotDerived: the consumers do not finish within `LEARNING_TIMEOUT` seconds.

@@ -45,7 +45,7 @@ PROPOSED_TEXTS: Final = {
 """Texts that a model might propose, by user: new facts, texts that are not facts, and known facts."""
 
 FORGET_QUERY: Final = (IVAN, "марафон в Казани")
-"""The user whose fact the demo forgets, and the query that finds it."""
+"""The user whose fact the demo forgets, and the query that finds the fact ("marathon in Kazan")."""
 
 SEARCHES: Final[Sequence[tuple[str, str, Scope]]] = (
     (ANNA, "Where did Anna live before Lisbon?", "memories"),
@@ -58,6 +58,7 @@ MAX_HITS: Final = 2
 """Maximum number of hits of each search that the demo shows."""
 
 CONTEXT_QUERY: Final = "Что мне съесть?"
+"""Query of the context ("What shall I eat?")."""
 CONTEXT_BUDGET: Final = 450
 """Maximum number of tokens of the context that is rendered as XML."""
 

@@ -33,7 +33,7 @@ from mnemon_producers.publisher import Published
 
 TENANT: Final = "demo"
 CLEARED_CONVERSATION: Final = "сюрприз"
-"""The conversation that Lena clears."""
+"""The conversation that Lena clears ("surprise")."""
 
 FIRST_CONSUMERS: Final = tuple(name for name in CONSUMERS if name not in MODEL_CONSUMERS)
 """Consumers that run from the start; the consumers that ask a model run in a later part."""

@@ -110,7 +110,7 @@ class DemoScreen:
 
 
 def create_console(*, quiet: bool = False) -> Console:
-    """Return a console on the standard output, at most `WIDTH` columns wide."""
+    """Return a console on the standard output, at most `WIDTH` columns wide; `quiet` discards its output."""
     terminal = Console(quiet=quiet, highlight=False)
     terminal.width = min(terminal.width, WIDTH)
     return terminal
@@ -273,7 +273,7 @@ def render_heading(title: str) -> Iterable[RenderableType]:
 
 
 def indent(content: RenderableType, above: int = 0) -> RenderableType:
-    """Indent content, with a blank line below and `above` blank lines above."""
+    """Return `content` indented, with a blank line below and `above` blank lines above."""
     return Padding(content, (above, 0, 1, 2), expand=False)
 
 
