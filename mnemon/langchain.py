@@ -130,10 +130,10 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
     async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
-        """Publish a message.
+        """Publish a message that has text; log a warning without confirmation in `CONFIRMATION_TIMEOUT` s.
 
         Returns:
-            The log position; None if the message has no text, or if it is not known to be stored.
+            The log position; None without text, or without confirmation that the message is stored.
         """
         if not message.text:
             return None
@@ -141,7 +141,8 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             async with asyncio.timeout(CONFIRMATION_TIMEOUT):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, TimeoutError) as error:
-            log.warning("message not confirmed error=%s", str(error) or "no answer in time")
+            problem = str(error) or "no answer in time"
+            log.warning("message not confirmed id=%s role=%s error=%s", message.id, role, problem)
             return None
 
     def _create_tool(self, function: FunctionTool) -> BaseTool:

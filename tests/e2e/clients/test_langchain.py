@@ -119,9 +119,13 @@ async def test_late_confirmation_is_logged_with_its_reason(
 
     assert shared.endpoints
     monkeypatch.setattr(langchain, "CONFIRMATION_TIMEOUT", 0.0)
-    model = ScriptedModel(answers=[AIMessage("Hello.")])
+    model = ScriptedModel(answers=[AIMessage("Hello.", id="m2")])
     async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
         middleware = langchain.MemoryMiddleware(memory)
         agent = create_agent(model, middleware=[middleware], context_schema=langchain.MemoryUser)
-        await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=langchain.MemoryUser("clara"))
-    assert caplog.messages.count("message not confirmed error=no answer in time") == 2
+        said = HumanMessage("Hi", id="m1")
+        await agent.ainvoke({"messages": [said]}, context=langchain.MemoryUser("clara"))
+    assert [each for each in caplog.messages if each.startswith("message not confirmed")] == [
+        "message not confirmed id=m1 role=user error=no answer in time",
+        "message not confirmed id=m2 role=assistant error=no answer in time",
+    ]
