@@ -59,7 +59,10 @@ class Traffic(NamedTuple):
 
 
 def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
-    """Compute the rates of events and requests between consecutive samples, and the waiting messages."""
+    """Compute the rates of events and requests between consecutive samples, and the waiting messages.
+
+    There must be at least two samples, as for all functions of this module that take samples.
+    """
     between = list(pairwise(samples))
     answered = between[-1][1].requests.compute_increase(between[-1][0].requests)
     return Traffic(

@@ -67,7 +67,7 @@ class Access:
         return self._create_cookie()
 
     def log_in_by_link(self, key: str) -> str | None:
-        """Return the cookie of a new session; None if `key` is not the key of an unused link."""
+        """Use up a link and return the cookie of a new session; None if no unused link has this key."""
         for known in self._links:
             if hmac.compare_digest(key.encode(), known.encode()):
                 self._links.discard(known)

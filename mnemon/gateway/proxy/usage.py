@@ -34,7 +34,10 @@ class UsageRecorder:
         self._prices: TTLCache[str, Spending] = TTLCache(4096, PRICE_SECONDS)
 
     async def record(self, owner: Owner, provider: str, answer: Answer) -> None:
-        """Publish the event of an answer. If the provider reported no tokens, the event has zeros."""
+        """Publish the event of an answer. If the provider reported no tokens, the event has zeros.
+
+        An error of the event or of the server is logged, not raised.
+        """
         counted = answer.tokens
         usage = Usage.from_counts(counted.input, counted.cached, counted.output) if counted else Usage()
         try:

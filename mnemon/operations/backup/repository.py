@@ -151,7 +151,9 @@ class BackupRepository:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other backups from writing to the folder during the block. A bucket has no lock.
+        """Keep other backups from writing to the folder during the block; create the folder if absent.
+
+        A bucket has no lock.
 
         Raises:
             BackupUnusable: another process writes this backup, or the folder cannot be written.

@@ -55,8 +55,8 @@ def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
     In a git repository, or a folder inside one, git lists the tracked files and the untracked files that are
-    not ignored. In any other folder, or if git is not installed or fails, hidden files and the files that
-    `.gitignore` files name are left out.
+    not ignored; repositories inside the folder are left out. In any other folder, or if git is not installed
+    or fails, hidden files and the files that `.gitignore` files name are left out.
 
     Raises:
         OSError: the folder cannot be read.

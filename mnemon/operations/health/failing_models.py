@@ -109,6 +109,8 @@ async def find_failing_models(
 async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
     """Count the dead letters of windows and conversations by tenant, consumer, model and reason.
 
+    Only letters with one of the `GIVEN_UP_REASONS` count.
+
     Raises:
         nats.errors.Error: the server does not answer, or has no stream of dead letters.
     """

@@ -50,7 +50,7 @@ class JsonLinesReader:
     _without_id: Counter[str] = field(default_factory=Counter)
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """Yield the events of an export, in its order.
+        """Yield the event or the refusal of each line of an export, in its order.
 
         Raises:
             NotReadable: a header line is not that of an export or has a newer version, or the lines

@@ -70,7 +70,7 @@ class MarkdownReader:
     user: str | None = None
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """Yield the facts, profile fields and tasks of a file, in its order.
+        """Yield the facts, profile fields and tasks of a file, or their refusals, in its order.
 
         Raises:
             NotReadable: the owner is named neither by the reader nor by the file or its path, or the file is

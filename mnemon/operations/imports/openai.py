@@ -37,6 +37,8 @@ _OMITTED: Final = {
 def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """Yield the messages of an export, conversation by conversation, the oldest first.
 
+    In place of a message or a conversation that is not imported, yield a record with the reason.
+
     Raises:
         NotReadable: the file is not an export of ChatGPT, is incomplete, or is nested too deeply.
     """
@@ -63,7 +65,10 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
 
 
 def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
-    """Yield the messages of a conversation's current branch, without those that edits have replaced."""
+    """Yield the messages of a conversation's current branch, without those that edits have replaced.
+
+    In place of a message that is not imported, or of an invalid conversation, yield a record with the reason.
+    """
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
     place = f"conversation {name or title!r}"

@@ -73,7 +73,9 @@ class TelegramReader:
     zone: tzinfo = UTC
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """Yield the messages of an export, in its order.
+        """Yield the messages of an export, in its order, with reassignments and doubts before or after them.
+
+        In place of a message that is not imported, yield a record with the reason.
 
         Raises:
             NotReadable: the file is not an export of Telegram, is incomplete, or is nested too deeply.

@@ -50,7 +50,8 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
 
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
-            answer; the live generation is unchanged.
+            answer; the live generation is unchanged, unless the connection to the database was lost during
+            the commit.
     """
     await replay.replay_to_end(place, progress)
     if replay.vectors is None:

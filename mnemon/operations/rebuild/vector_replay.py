@@ -50,7 +50,7 @@ class VectorReplay:
     async def replay_to(self, position: int, report: Callable[[int], None] = lambda reached: None) -> None:
         """Index the log up to a position, and sweep the points of items that are gone by then.
 
-        The rows must have reached the position.
+        The rows must have reached the position. `report` is called with each position that the vectors reach.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does

@@ -55,6 +55,7 @@ async def abandon_move(site: TenantSite, other: TenantSite | None, address: str 
             is not the target. Also if a command was killed in the switch, and the target has new events.
         LeaseLost: the lease was lost, so that another command may move the tenant now.
         SettingsNotProvisioned: a deployment has no bucket of settings.
+        ResidenceInvalid: a stored residence is invalid, or of a newer version.
         ApiKeysNotProvisioned: the target no longer has a bucket for the API keys.
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
     """

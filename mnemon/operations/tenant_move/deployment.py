@@ -45,7 +45,13 @@ class TenantSite:
     _revision: int = 0
 
     async def load_residence(self) -> Residence | None:
-        """Read and return the residence of the tenant; None if it has none."""
+        """Read and return the residence of the tenant; None if it has none.
+
+        Raises:
+            SettingsNotProvisioned: the bucket of settings is absent.
+            ResidenceInvalid: the stored residence is invalid, or of a newer version.
+            nats.errors.Error: the server does not answer.
+        """
         self.residence, self._revision = await read_residence(self.connection, self.tenant)
         return self.residence
 

@@ -158,6 +158,7 @@ class TenantMove:
             MoveDiffers: the copy differs from the original; the tenant stays where it is.
             MessageTooLarge: the target takes no message as large as one of the events.
             SettingsNotProvisioned: a deployment has no bucket of settings.
+            ResidenceInvalid: a stored residence is invalid, or of a newer version.
             DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
         """
         begun = time.monotonic()
@@ -576,6 +577,7 @@ async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bo
         MoveRefused: the tenant has not moved between these deployments, or another command moves it.
         LeaseLost: the lease was lost, so that another command may move the tenant now.
         SettingsNotProvisioned: a deployment has no bucket of settings.
+        ResidenceInvalid: a stored residence is invalid, or of a newer version.
         DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
     """
     async with hold_move_leases(source, target):
