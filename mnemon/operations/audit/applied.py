@@ -39,6 +39,7 @@ class LogAudit:
         faults: receives the faults.
 
     Attributes:
+        outcomes: counts of the events by outcome.
         matched: log positions of events from which a stored row comes.
         summaries: summaries without content that are not examined yet.
     """

@@ -37,7 +37,7 @@ class _ExpectedPoint(NamedTuple):
 class VectorAudit:
     """Comparison of points with rows.
 
-    `dead` are the log positions of events with a dead letter of `persist`; such a message may still have a
+    `dead` are the log positions of events with a dead letter of `persist`; such an event may still have a
     point.
     """
 

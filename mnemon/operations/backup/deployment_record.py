@@ -26,7 +26,7 @@ class LoggedErasure(msgspec.Struct, frozen=True):
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True):
-    """State of a deployment that its log does not have, and the erasures that the log has.
+    """Settings, logins and API keys of a deployment, which its log lacks, and the erasures in the log.
 
     Attributes:
         settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.

@@ -40,7 +40,7 @@ from mnemon_infra.database.memory.export import (
 
 ExportedItem = KeptMessage | ConversationChange | KeptMemory
 PlacedItem = tuple[tuple[int, int], ExportedItem]
-"""A sort key, which is a log position and the order of items at that position, and an item."""
+"""An item after its sort key: a log position, and the rank of the item among those at this position."""
 
 
 def format_header() -> str:

@@ -95,7 +95,10 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
 
 
 def _list_by_git(folder: Path) -> list[str] | None:
-    """Return the files that git lists; None if git is not installed or fails, as outside of a repository."""
+    """Return the files that git lists and that exist, without nested repositories.
+
+    Return None if git is not installed or fails, as outside of a repository.
+    """
     command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
     try:
         listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603

@@ -1,4 +1,4 @@
-"""Detection of tenants whose bots publish more events than the settings allow for."""
+"""Detection of tenants whose bots publish more events per second than the settings name."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

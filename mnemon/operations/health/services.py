@@ -57,7 +57,10 @@ async def _request_json(connection: Client, subject: str) -> list[dict[str, Any]
 
 
 async def request_replies(connection: Client, subject: str) -> list[bytes]:
-    """Send an empty request; return the replies until none has arrived for 0.25 seconds."""
+    """Send an empty request; return the replies until none has arrived for 0.25 seconds.
+
+    If no process listens to `subject`, return an empty list at once.
+    """
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)
     await connection.publish(subject, reply=inbox)

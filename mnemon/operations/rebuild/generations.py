@@ -27,7 +27,10 @@ class GenerationProgress(RebuildProgress, Protocol):
 
 
 class GenerationReplay(NamedTuple):
-    """Replay of the log into the rows of a new generation, and into its vectors unless `vectors` is None."""
+    """Replay of the log into the rows of a generation that is not live, and into its vectors.
+
+    `vectors` is None if the generation has no vectors.
+    """
 
     rows: Replay
     vectors: VectorReplay | None

@@ -25,7 +25,7 @@ _VERDICTS: Final[tuple[PairVerdict, ...]] = ("apart", "rewritten", "the same")
 
 
 class AffectedPair(NamedTuple):
-    """Texts of two facts of a user that `dedupe` would judge differently with the new model."""
+    """Two facts of a user, by their texts, that `dedupe` would judge differently with the new model."""
 
     tenant: str
     user_id: str

@@ -72,10 +72,10 @@ def restore_login_file(path: Path, backup: Backup) -> bool:
 
 
 def require_closed_server(connection: Client, backup: Backup, file: Path | None) -> RestoredLogins:
-    """Check that a server that mnemon does not start requires a login, as the server of the backup.
+    """Check that a server that mnemon does not start requires a login, as a backup with logins demands.
 
-    A backup of a server without logins needs no login.
-    `file` is the file of the restored logins, for the error; None if no file was named.
+    A backup demands this if it has logins, or if its server required a login. `file` is the file of the
+    restored logins, for the error; None if no file was named.
 
     Raises:
         ServerOpen: the server requires no login.

@@ -23,7 +23,7 @@ PAUSE: Final = 0.1
 """Seconds between two checks of the progress."""
 
 SWEEP_TIMEOUT: Final = 60.0
-"""Maximum seconds to wait for the removals of content that follow the last event."""
+"""Maximum seconds to wait for pending sweeps after the last event is handled."""
 
 
 class DatabaseNotEmpty(Exception):
@@ -86,7 +86,7 @@ async def _measure_persist_lag(connection: Client) -> int:
 
 
 async def _wait_for_sweeps(connection: Client) -> None:
-    """Wait up to `SWEEP_TIMEOUT` seconds for pending sweeps; a later run of `persist` does the rest."""
+    """Wait up to `SWEEP_TIMEOUT` seconds for pending sweeps; a later run of `persist` does the others."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(SWEEP_TIMEOUT),

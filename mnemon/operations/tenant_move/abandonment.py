@@ -150,7 +150,11 @@ def _refuse_abandonment(tenant: str, residence: Residence | None) -> NoReturn:
 async def _reinstate_source(
     source: TenantSite, target: TenantSite | None, *, is_returning: bool
 ) -> AbandonResult:
-    """Stop the target, let the source serve the tenant again, and revoke the copied API keys."""
+    """Stop the target, let the source serve the tenant again, and revoke the copied API keys.
+
+    Raises:
+        MoveRefused: the target already serves the tenant, and has new events of the tenant.
+    """
     tenant, residence = source.tenant, source.residence
     if target is not None and target.residence is not None and not await _stop_target(target, is_returning):
         if residence is None or not _has_begun_move(residence):

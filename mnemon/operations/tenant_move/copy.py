@@ -54,6 +54,7 @@ class TenantCopy:
     """Copy of the events of a tenant. Headers of the copies tell which events the target's log has already.
 
     Attributes:
+        positions: positions of the copied events in both logs.
         foreign: number of the tenant's events in the target's log that are not copies of this move.
         reached: position of the source's log up to which this object has copied.
         first_copy: position of the first copy in the target's log; 0 if there is no copy.

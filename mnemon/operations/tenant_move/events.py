@@ -79,8 +79,8 @@ def build_moved_message(event: SourceEvent, positions: PositionMap, prefix: str)
 
     The header also has the original id, unless only the body has that id.
 
-    `positions` has the positions of all events before this one. The server recognises a copy of this move by
-    `prefix`, the beginning of `Nats-Msg-Id`.
+    `positions` has the positions of all events before this one. The `Nats-Msg-Id` of the copy begins with
+    `prefix`, by which later runs recognise the copies of this move.
     """
     delivery, headers = event.delivery, dict(event.message.headers or {})
     event_id = read_message_id(headers) or (None if _has_id(delivery.body) else f"{LOG}:{event.position}")

@@ -82,7 +82,7 @@ ROWS_SECONDS: Final = 20.0
 
 FORWARD_SECONDS: Final = 5.0
 """Seconds after which no further pass forwards late events. A bot that keeps writing to the source would
-otherwise keep the run from ending; `mnemon tenant status` counts what is left.
+otherwise keep the run from ending; `mnemon tenant status` counts the late events that are left.
 """
 
 POSITION_MARGIN: Final = 10_000
