@@ -1,6 +1,6 @@
 """Process of the admin page: `python -m mnemon.admin DESCRIPTOR`, started by `mnemon.admin.launcher`.
 
-DESCRIPTOR is the file descriptor of a listening socket, which the process inherits.
+DESCRIPTOR is the number of the file descriptor of a listening socket, which the process inherits.
 """
 
 import asyncio

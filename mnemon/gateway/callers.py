@@ -44,7 +44,7 @@ class Caller(NamedTuple):
     key: str
 
     def require_scopes(self, *scopes: Scope) -> None:
-        """Check that the key has all of `scopes`, whichever user it is for.
+        """Check that the key has all of `scopes`; the user of the key does not matter.
 
         Raises:
             Problem: the key lacks a scope.

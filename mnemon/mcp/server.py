@@ -43,7 +43,7 @@ TargetResolver = Callable[[ServerRequestContext[Any]], McpTarget]
 
 Raises:
     NoUser: the request names no user.
-    NotPermitted: its key, or the server, does not permit the request.
+    NotPermitted: the key of the request, or the server, does not permit the request.
 """
 
 

@@ -163,7 +163,8 @@ def _clamp_to_box(y: float, box: Box) -> float:
 def _draw_reply_line(layout: _Layout) -> str:
     """Return the path of the replies of `retrieve`.
 
-    In the wide diagram it leads around all other parts to the bots, in the tall diagram to the lower edge.
+    In the wide diagram, the path leads around all other parts to the bots; in the tall one, to the lower
+    edge.
     """
     bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
     if layout.is_horizontal:

@@ -88,7 +88,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """Return state, rate and waiting messages of each consumer in `PROCESSES`, by its name."""
+    """Return state, rate and waiting messages by the name of the consumer, for all in `PROCESSES`."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
         compute_lags(before.consumers, now.consumers),

@@ -47,6 +47,8 @@ RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 class ImportFiles:
     """Files that are read one after another, with the progress in bytes.
 
+    The constructor ends the command if a file is absent.
+
     Attributes:
         total: size of all files, in bytes; None if one of them is standard input.
     """

@@ -470,7 +470,7 @@ def _show_hits(reply: "SearchReplyV2") -> None:
 
 
 async def _suggest_after_miss(memory: "MemoryClient", request: MemoryRequest, *, only_facts: bool) -> str:
-    """Return the next step after a search that found nothing; an empty string if none is known."""
+    """Return the next step after a search that found nothing; an empty string if there is no next step."""
     from mnemon_producers.errors import AskFailed
 
     with suppress(AskFailed):

@@ -143,7 +143,10 @@ def complete_command(command: str, data: Path | None) -> str:
 
 
 def complete_next_step(text: str, data: Path | None) -> str:
-    """Return a text that names commands; if it lacks `--data`, append that of the current command."""
+    """Append the `--data` of the current command to a text that names a command with this option.
+
+    Return the text unchanged if it has `--data` already, or names no such command, or if `data` is None.
+    """
     if data is None or "--data" in text or not _COMMAND_ON_STACK.search(text):
         return text
     return f"{text.removesuffix('.')}. For this stack, add:{format_data_option(data)}"

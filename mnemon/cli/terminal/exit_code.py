@@ -95,7 +95,7 @@ def refuse_file(
 
 
 def refuse_folder(error: "FolderInUse", alternative: str = "") -> NoReturn:
-    """Print which process uses the folder, and how to stop it or the alternative; end the command."""
+    """Print which process uses the folder, how to stop the process, and `alternative`; end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
     refuse(ExitCode.USAGE_ERROR, str(error), f"{stop}{alternative}")
 

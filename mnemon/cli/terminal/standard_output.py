@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OutputNotWritten(Exception):
-    """Standard output cannot be written. Not an `OSError`: commands report those as errors of their files."""
+    """Standard output cannot be written. Commands report an `OSError` as an error of a file; this is none."""
 
 
 class _OutputFile(FileIO):
@@ -32,7 +32,7 @@ class _OutputFile(FileIO):
 
 @contextmanager
 def end_on_output_error() -> Iterator[None]:
-    """End the process if standard output cannot be written in the block, or is not written at its end.
+    """End the process if standard output cannot be written, in the block or at the end of the block.
 
     The exit code is 2, with a message on standard error. If the reader, such as `head`, closes the pipe, the
     exit code is 1, without a message.
