@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OutputNotWritten(Exception):
-    """Standard output cannot be written. Commands report an `OSError` as an error of a file; this is none."""
+    """Standard output cannot be written. Not an `OSError`, which commands report as an error of a file."""
 
 
 class _OutputFile(FileIO):
