@@ -21,7 +21,7 @@ SUBSET_SHARE: Final = 0.95
 """Minimum share of a fact that must have a counterpart in another fact for the other to contain it."""
 
 KINDS_OF_DETAILS: Final = NUMERIC_KINDS | {TermKind.LIGHT}
-"""Kinds of terms that facts on different things may share, such as "since" and "years"."""
+"""Kinds of terms that facts on different things may have in common: numbers, dates and light words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class FactComparison:
 
     @property
     def left(self) -> tuple[Term, ...]:
-        """Return the terms of both facts that have no counterpart."""
+        """Return the terms of both facts that have no counterpart, except light words."""
         return (*self.alignment.old, *self.alignment.new)
 
     @property
@@ -69,7 +69,7 @@ class FactComparison:
         return bool(list_kinds(term for term, _ in self.alignment.pairs) - KINDS_OF_DETAILS)
 
     def says_same_of_subject(self) -> bool:
-        """Return whether the facts have words in common besides their subject and words for people."""
+        """Return whether facts have terms in common besides the subject, words for people and light words."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -82,7 +82,10 @@ class FactComparison:
         return self.old if any(term is each for each in self.alignment.old) else self.new
 
     def is_next_to_listed(self, term: Term, table: str) -> bool:
-        """Return whether the word before or after a term is in a table of the lexicon."""
+        """Return whether the word before or after a term is in a table of the lexicon.
+
+        The term is one without a counterpart.
+        """
         statement = self.find_statement(term)
         beside = (statement.find_word_before(term), statement.find_word_after(term))
         return any(word and is_in_table(word, table) for word in beside)

@@ -277,7 +277,10 @@ def _list_exact_forms(word: str) -> frozenset[str]:
 
 
 def _list_number_forms(word: str) -> frozenset[str]:
-    """Return the forms by which the word of a number is matched; «стоит» has the stem of «сто»."""
+    """Return the forms by which the word of a number is matched.
+
+    A Russian word is matched without stemming: «стоит» (costs) has the stem of «сто» (hundred).
+    """
     return _list_exact_forms(word) if is_cyrillic(word) else list_forms(word)
 
 
@@ -285,7 +288,7 @@ def _select_phrase_forms(word: str) -> frozenset[str]:
     """Return the forms by which a word of a phrase is matched.
 
     A Russian stem of at most `_SHARED_STEM` letters is left out if the word has a longer form, because other
-    words may have the same stem: "жен" is the stem of "жениться" and of "жена".
+    words may have the same stem: "жен" is the stem of "жениться" (marry) and of "жена" (wife).
     """
     found = list_forms(word)
     if not is_cyrillic(word):
@@ -296,6 +299,6 @@ def _select_phrase_forms(word: str) -> frozenset[str]:
 def build_exact_form(word: str) -> str:
     """Return the form by which only the dictionary form of a word is matched.
 
-    For example, the result for "manager" does not match "managed", nor does that for "другой" match "друг".
+    So "manager" does not match "managed", and "другой" (other) does not match "друг" (friend).
     """
     return f"={word}"

@@ -164,7 +164,7 @@ def are_opposite(a: Term, b: Term) -> bool:
 def is_kind_of(particular: Term, general: Term) -> bool:
     """Return whether the first term is a kind of the second term, as a violin is an instrument.
 
-    Every name is a kind of a place.
+    Every name counts as a kind of "place".
     """
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True

@@ -18,7 +18,7 @@ WORDS: Final = 20_000
 """Maximum number of words whose forms a process caches, in 10 MB of memory."""
 
 ARCHAIC_NOUN: Final = "мочь"
-"""Noun for strength, with the dictionary form of the verb "can". Its form «мочи» is also that of "urine"."""
+"""Noun for strength, spelled like the verb "can". Its form «мочи» is also a form of «моча» (urine)."""
 
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""

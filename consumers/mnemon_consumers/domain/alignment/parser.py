@@ -99,7 +99,7 @@ class _Parser:
         self._slots: set[str] = set()
         self._is_end_intended = False
         self._are_intended: list[bool] = []
-        """For each word of `_SETTLED_SLOTS`, whether it is only intended."""
+        """For each word of a slot in `_SETTLED_SLOTS`, whether its value is only intended."""
 
     def parse(self) -> ParsedFact:
         at, role = 0, ""
@@ -144,9 +144,10 @@ class _Parser:
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
         """Return whether the text seems to be in a language other than English and Russian.
 
-        Such a text has a letter of another alphabet; or a word such as "nicht", which denies something in
-        another language, while the lexicon has less than half of its other words; or `FOREIGN_WORDS` or more
-        words besides homographs such as "in", none of which is in the lexicon.
+        One of these is enough: a letter of another alphabet; a word such as "nicht", which denies something
+        in another language, while the lexicon has less than half of the other words; or at least
+        `FOREIGN_WORDS` words (`FOREIGN_CYRILLIC_WORDS` if one is Cyrillic), none of them in the lexicon.
+        Homographs such as "in", and words with a capital after the first word, do not count.
         """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
@@ -191,13 +192,14 @@ class _Parser:
     def _is_after_year(self, at: int) -> bool:
         """Return whether a year stands before a token.
 
-        For example, «2020 года» has a year before «года», and so is no age. «45 лет» is an age.
+        For example, «2020 года» (of 2020) has a year before «года», and so is no age. «45 лет» (45 years)
+        is an age.
         """
         before = self._tokens[at - 1].word if at else ""
         return before.isdecimal() and 1900 <= int(before) <= 2100
 
     def _add_token(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
-        """Add what a token, or a phrase of `length` tokens, adds to the terms, the order and the marks."""
+        """Add a token, or a phrase of `length` tokens, to the terms, the token order and the marks."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
         if self._means_side(at) or self._is_time_off(at):
@@ -254,7 +256,7 @@ class _Parser:
         )
 
     def _is_light_phrase(self, at: int, length: int) -> bool:
-        """Return whether a Russian phrase such as "ходить в" has no word with content."""
+        """Return whether a Russian phrase such as "ходить в" (go to) has no word with content."""
         tokens = self._tokens[at : at + length]
         bare = ("stop", "light")
         return is_cyrillic(tokens[0].word) and all(

@@ -58,12 +58,12 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
 
 
 def find_event_year(old: str, new: str) -> int | None:
-    """Return the year of a past event that the newer fact tells, if it lacks a term of the older fact.
+    """Return the year of the past event in a newer fact that lacks a term of the older fact.
 
     Returns:
-        The latest year that the newer fact names. None if it tells no past event, names no year, or has
-        counterparts of all terms of the older fact. None also if it has the word "last", as in "last year
-        (2025)": such a year belongs to the time at which the words were said.
+        The latest year that the newer fact names. None if that fact tells no past event, names no year, or
+        has counterparts of all terms of the older fact. None also if it has the word "last", as in "last
+        year (2025)": such a year belongs to the time at which the words were said.
     """
     facts = build_comparison(old, new)
     is_relative = any("dates last" in term.keys for term in facts.new.terms)
@@ -112,7 +112,7 @@ def _decide_relation(facts: FactComparison) -> RelationVerdict:
 
 
 def _decide_foreign(facts: FactComparison) -> RelationVerdict | None:
-    """Decide the relation of facts with the same words, or in a language without rules; None otherwise."""
+    """Decide the relation of equal texts, or of facts in a language without rules; None otherwise."""
     both = facts.old, facts.new
     is_foreign = any(fact.is_clearly_foreign for fact in both) or all(fact.is_foreign for fact in both)
     if facts.old.text == facts.new.text or (is_foreign and facts.old.raw == facts.new.raw):

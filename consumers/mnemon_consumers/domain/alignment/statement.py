@@ -14,7 +14,7 @@ class ParsedFact:
 
     Attributes:
         text: the text of the fact.
-        terms: terms with content, in the order of the text.
+        terms: all terms, in the order of the text.
         words: the terms except those of kind `LIGHT`.
         keys: keys of all terms.
         tokens: the text in order: each term as its index in `terms`, each negation as `not`, and each other
@@ -28,7 +28,7 @@ class ParsedFact:
         is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether it seems to be in a language other than English and Russian.
-        is_clearly_foreign: whether it also has enough words, or a word, to tell that alone.
+        is_clearly_foreign: whether its words tell that even without a comparison with another fact.
         is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
         reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.

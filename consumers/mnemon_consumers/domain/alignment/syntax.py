@@ -164,7 +164,9 @@ def _is_verb_form(word: str) -> bool:
 
 
 def is_copular(tokens: Sequence[Token], head: int) -> bool:
-    """Return whether a fact identifies a thing: "The rent is 900", «Любимый цвет — синий».
+    """Return whether a fact identifies a thing, as "The rent is 900" does.
+
+    In Russian, a dash may stand for the verb: «Любимый цвет — синий» (the favourite colour is blue).
 
     `head` is the number of tokens of the subject, see `measure_head`.
     """
@@ -219,7 +221,10 @@ def _measure_russian_head(tokens: Sequence[Token]) -> int:
 
 
 def _find_complement_end(words: Sequence[str], at: int) -> int:
-    """Return the index of the word after an attribute's complement: "размер обуви", "пароль от почты"."""
+    """Return the index of the word after the complement of a Russian attribute.
+
+    For example, the complement is «обуви» in «размер обуви» (shoe size).
+    """
     while at < len(words):
         is_linked = words[at] in list_words("complements")
         noun = at + 1 if is_linked else at

@@ -81,12 +81,15 @@ def list_nouns(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def has_exact_term(terms: Sequence[Term]) -> bool:
-    """Return whether a name, a number or a date is among terms."""
+    """Return whether a name, a number or a date is among the terms."""
     return any(term.kind in EXACT_KINDS for term in terms)
 
 
 def begins_with_verb(terms: Sequence[Term]) -> bool:
-    """Return whether the first of the terms is a verb; English verbs are found by ending or in a list."""
+    """Return whether the first of the terms is a verb; English verbs are found by ending or in a list.
+
+    `terms` must not be empty.
+    """
     first, *others = terms
     word = first.text.split()[0]
     is_third_person = first.kind is TermKind.WORD and word.endswith("s") and not word.endswith("ss")
@@ -94,7 +97,7 @@ def begins_with_verb(terms: Sequence[Term]) -> bool:
 
 
 def is_beginning(term: Term) -> bool:
-    """Return whether a word says only that something has begun or changed: "started", "now", «начал»."""
+    """Return whether a word says only that something has begun or changed, such as "started" and "now"."""
     return term.text in list_words("beginning_verbs") or is_listed(term, "changed")
 
 

@@ -118,7 +118,7 @@ def _list_token_forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _list_profession_forms(word: str) -> frozenset[str]:
-    """Return the forms of the professions within a compound, such as "Python-разработчик"; else none."""
+    """Return the forms of the professions within a compound such as "Python-разработчик" (developer)."""
     if "-" not in word:
         return frozenset()
     parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))

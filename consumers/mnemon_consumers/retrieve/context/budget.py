@@ -1,4 +1,4 @@
-"""Trims a context to a budget of tokens, counted in its rendered form."""
+"""Trimming of a context to a budget of tokens, which are counted in the rendered context."""
 
 from collections import Counter
 from collections.abc import Mapping

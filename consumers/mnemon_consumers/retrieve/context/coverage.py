@@ -60,7 +60,7 @@ def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
 
 
 def has_all_unsummarised(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
-    """Return whether all messages after the newest summary were read."""
+    """Return whether the view has all messages after the newest summary."""
     return view.is_whole or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
 
 

@@ -76,7 +76,7 @@ class _MeasuredEntries(LRUCache[Owner, Entry]):
     def weigh(self, owner: Owner, entry: Entry) -> None:
         """Measure an entry that has grown, and evict other users' entries until it fits.
 
-        An entry larger than the whole cache is dropped.
+        An entry larger than the whole cache is dropped. An entry that is no longer in the cache is ignored.
         """
         if self.get(owner) is entry:
             del self[owner]

@@ -21,6 +21,8 @@ class EagerProjection:
     async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event; `persist` finds the row and keeps it. The user's lock must be held.
 
+        An event without a row changes nothing, and causes no notice.
+
         On return the server has the notice for the other processes. The other processes get the notice before
         any later request, because a server delivers the messages of a connection in order.
 

@@ -74,7 +74,8 @@ class LogFollower:
         """Return the applied position of `persist`; wait for a limited time until it reaches `min_seq`.
 
         The call asks the server only if the known position is below `min_seq` or below an event that this
-        process knows of. With `wait=False`, the call asks at most once, and does not wait.
+        process knows of. With `wait=False`, the call asks at most once, and does not wait. The result may be
+        below `min_seq`.
         """
         return await self._await_position(self._applied, owner, min_seq, wait=wait)
 

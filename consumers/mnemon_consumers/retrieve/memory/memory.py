@@ -196,7 +196,7 @@ class Memory:
     async def load_facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> PositionedValue[list[FactRecord]]:
-        """Return some facts in the order of the ids; raises as `load_messages` does.
+        """Return the facts with these ids, in the order of the ids; raises as `load_messages` does.
 
         Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
         for `min_seq`: the verb waits before the search. Events that are missing are read from the log.

@@ -12,7 +12,7 @@ from mnemon_infra.models.reranker import Reranker, RerankerUnavailable
 
 RERANKER_PAUSE: Final = 5.0
 """Seconds after a failure during which a model is not asked, so that turns do not wait for the model. A model
-that failed within less than its whole time limit is not paused."""
+that was given less than its whole time limit is not paused."""
 
 MARGIN: Final = 0.05
 """Seconds by which reranking ends before the caller stops waiting, so that the caller gets its hits."""

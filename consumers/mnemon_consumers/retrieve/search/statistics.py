@@ -63,8 +63,8 @@ class StatisticsCache:
     def get_statistics(self, tenant: str) -> WordStatistics:
         """Return the statistics of a tenant as last counted; `NOT_COUNTED` before the first count.
 
-        Start another count if the last one is older than `RECOUNT_SECONDS`, and the memory of one of the
-        tenant's users has changed since.
+        Start a count if none was started within the last `RECOUNT_SECONDS`, and the memory of one of the
+        tenant's users may have changed since the last count.
         """
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):

@@ -77,7 +77,13 @@ class SnapshotResolver:
             raise
 
     async def _resolve_moment(self, tenant: str, moment: SnapshotMoment) -> tuple[int, datetime]:
-        """Return the log position of a moment, and its time."""
+        """Return the log position of a moment, and its time.
+
+        The time of a log position is that of the first event from the position on; without one, the current time.
+
+        Raises:
+            InvalidBody: the moment is in the future, or not in the log.
+        """
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future; give a past time")
@@ -107,6 +113,9 @@ class SnapshotResolver:
         """Refuse a moment before an erasure of the user.
 
         Until the erasure is finished, the snapshot has the erased rows; after that, it lacks them.
+
+        Raises:
+            Refusal: an erasure has a higher log position than `position`.
         """
         erased = await read_last_position(self._broker.connection, build_thing_filter(*owner, "user"))
         if erased > position:

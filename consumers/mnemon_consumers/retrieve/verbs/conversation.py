@@ -55,7 +55,11 @@ class ConversationVerbs:
             return await self._read_history(memory, owner, request, None)
 
     def _build_history_body(self, seen: PositionedValue[ConversationView], limit: int) -> bytes:
-        """Return the last messages of a conversation, as many as have room, as the body of a reply."""
+        """Return the last messages of a conversation, as many as have room, as the body of a reply.
+
+        Raises:
+            Refusal: the newest message alone is longer than a reply may be.
+        """
         entries = decide.build_history(seen.value.messages, limit)
         try:
             left_out = min(seen.value.left_out, limit - len(entries)) or None

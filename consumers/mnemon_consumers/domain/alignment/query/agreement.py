@@ -16,7 +16,7 @@ _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
 def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
-    """Return whether query and fact have their common words in one order, where the order carries meaning.
+    """Return whether the common words of query and fact have the same order, where order carries meaning.
 
     The order tells subject from object for names, persons and compared things. In Russian, the grammatical
     case also tells them apart.

@@ -35,10 +35,10 @@ TOKEN: Final = re.compile(rf"{_LETTERS}(?:['-]{_LETTERS})*[+#]*")
 """A word of a query or a fact."""
 
 _SHORTEST_PREFIX: Final = 5
-"""Minimum number of letters of a form that, with an ending, is another word's form."""
+"""Minimum number of letters of a form that a form of the same word may extend by an ending."""
 
 _LONGEST_ENDING: Final = 2
-"""Maximum number of letters of that ending."""
+"""Maximum number of letters by which a form of the same word may be longer."""
 
 _OWN_ENDINGS: Final = "aio"
 """Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
@@ -93,7 +93,10 @@ class ContentWord(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Return whether the word is a proper name, judged by its letters and the dictionary."""
+        """Return whether the word is a proper name, judged by its capital letter.
+
+        The first word of a text must also be a Russian name that the dictionary has.
+        """
         return self.is_capital and (not self.is_first or bool(list_name_lemmas(self.text)))
 
     @property
@@ -114,6 +117,7 @@ class ContentWords:
         names: the content words that are names of these people, such as Tom in "brother Tom".
         denies: whether the text denies something, or says that something is over.
         plain: all words in lower case.
+        text: the text.
     """
 
     content: tuple[ContentWord, ...]

@@ -87,7 +87,9 @@ def _find_named_fact(
     """Return the id of the fact that the query clearly means; None if there is none.
 
     Such a fact fits fully, and by `MARGIN` better than every other. It says only the answer to a question
-    phrase, or the query has enough of its words: `SHARE_BY_ONE` or `SHARE_BY_SEVERAL`.
+    phrase, or the query has enough of its words: `SHARE_BY_ONE` or `SHARE_BY_SEVERAL`. There is none if the
+    query may mean another fact, or has only common words, one number, one date or one adjective; or if a
+    clause of the fact has no word of the query.
     """
     if not fits:
         return None

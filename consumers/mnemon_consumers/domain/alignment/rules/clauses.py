@@ -24,7 +24,7 @@ def has_unmatched_clause(facts: FactComparison) -> bool:
 
 
 def joins_clauses(facts: FactComparison) -> bool:
-    """Return whether the newer fact has a part of one clause of the older fact, and a part of another clause.
+    """Return whether the newer fact joins parts of several clauses of the older fact into fewer clauses.
 
     For example, "Hates coffee" has a part of both clauses of "Likes coffee but hates tea".
     """

@@ -51,7 +51,10 @@ def _list_former_clauses(statement: ParsedFact) -> list[range]:
 
 
 def _wishes_for_amount(facts: FactComparison) -> bool:
-    """Return whether only the newer fact is about a plan, and its number differs: "wants 3 children"."""
+    """Return whether only the newer fact is about a plan, and a number but no date differs.
+
+    For example, "Wants 3 children" is such a plan beside "Has 2 children".
+    """
     is_wish = facts.new.is_planned and not (facts.old.is_planned or facts.new.is_changed)
     return is_wish and all(
         TermKind.NUMBER in list_kinds(side) and TermKind.DATE not in list_kinds(side)
@@ -60,7 +63,7 @@ def _wishes_for_amount(facts: FactComparison) -> bool:
 
 
 def _is_of_other_amount(facts: FactComparison) -> bool:
-    """Return whether the newer fact ends another amount of the same: "Sold two bikes" of five."""
+    """Return whether the newer fact ends only some of several things: "Sold two bikes" of five."""
     if not facts.new.is_ended or facts.old.is_ended or "weight" in facts.old.slots & facts.new.slots:
         return False
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))

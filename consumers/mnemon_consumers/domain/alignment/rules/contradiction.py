@@ -99,7 +99,10 @@ def _is_predicate(word: str) -> bool:
 
 
 def _has_reversed_order(facts: FactComparison) -> bool:
-    """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
+    """Return whether two things or people of both facts are in the opposite order: "tea over coffee".
+
+    Other than in comparisons, only people and names count.
+    """
     if _is_passive(facts):
         return False
     is_comparison = facts.old.has_word_of("order_comparisons") and facts.new.has_word_of("order_comparisons")
@@ -117,7 +120,10 @@ def _has_reversed_order(facts: FactComparison) -> bool:
 
 
 def _have_changed_places(facts: FactComparison, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
-    """Return whether two people or names have exchanged their places before and after the verb."""
+    """Return whether two people or names have exchanged their places before and after the verb.
+
+    False for Russian names in the same forms, because their forms tell subject from object.
+    """
     (a, b), (c, d) = first, second
     if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
         return False

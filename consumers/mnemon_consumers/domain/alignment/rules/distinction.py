@@ -52,7 +52,10 @@ def _is_of_another_kind(facts: FactComparison) -> bool:
 
 
 def _are_other_compounds(a: str, b: str) -> bool:
-    """Return whether two Russian compounds differ within one kind: «врач-хирург», «врач-терапевт»."""
+    """Return whether two Russian compounds have the same first word and differ in the last word.
+
+    For example, «врач-хирург» (surgeon) and «врач-терапевт» (general practitioner) do.
+    """
     if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
@@ -150,7 +153,10 @@ def _has_other_age(ended: AbstractSet[str], current: AbstractSet[str]) -> bool:
 
 
 def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
-    """Return whether a fact introduces a thing, as "a cat" and «был кот» do; a profession is no thing."""
+    """Return whether a fact introduces a thing: "a cat", «был кот» (there was a cat).
+
+    A profession is no thing.
+    """
     is_subject = not is_cyrillic(thing.text) or "nomn" in list_grammemes(thing.text)
     if is_listed(thing, "professions") or not is_subject:
         return False
@@ -158,7 +164,7 @@ def _is_introduced(statement: ParsedFact, thing: Term) -> bool:
 
 
 def _list_qualifiers(statement: ParsedFact, thing: Term) -> frozenset[str]:
-    """Return the words before a noun that tell which one or what number is meant, in every form."""
+    """Return the words before a noun that tell which one or what number is meant, with all of their forms."""
     known = (
         list_words("others")
         | list_words("age_adjectives")
@@ -175,7 +181,10 @@ def _list_qualifiers(statement: ParsedFact, thing: Term) -> frozenset[str]:
 
 
 def has_other_qualifier(facts: FactComparison) -> bool:
-    """Return whether a word that qualifies a person in one fact is not in the other: "best friend"."""
+    """Return whether a word before the subject, a person, is in only one of the facts: "best friend".
+
+    False if the newer fact tells an end.
+    """
     if facts.new.is_ended:
         return False
     left = {id(term) for term in facts.left}

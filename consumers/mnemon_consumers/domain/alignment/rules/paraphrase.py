@@ -228,7 +228,7 @@ def _changes_count_to_once(facts: FactComparison) -> bool:
 
 
 def _describes_known_thing(facts: FactComparison) -> bool:
-    """Return whether the newer fact describes a thing whose existence the older fact states by «есть»."""
+    """Return whether the newer fact describes a thing of which the older fact says «есть» (there is)."""
     old, new, left = facts.old, facts.new, facts.alignment
     if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
         return False
@@ -237,7 +237,10 @@ def _describes_known_thing(facts: FactComparison) -> bool:
 
 
 def _is_of_another_time(facts: FactComparison) -> bool:
-    """Return whether a verb has different tenses in the facts, or only the newer fact is about a plan."""
+    """Return whether only the newer fact is about a past state or a plan, or a verb has different tenses.
+
+    False if the newer fact reports an end, a change, a resumption, or that a plan is carried out.
+    """
     if facts.new.is_ended or facts.new.is_changed or facts.new.is_resumed or is_carried_out(facts):
         return False
     is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned) and _was_so(facts.new)

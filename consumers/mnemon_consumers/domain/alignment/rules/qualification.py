@@ -29,7 +29,7 @@ _PLAIN_SIGNS: Final = frozenset("№°℃℉™®©")
 """Signs of Unicode's category of pictographs that tell no facts apart."""
 
 _LONGEST_PHRASE: Final = 3
-"""Number of words before a term among which a preposition of the list `limit_prepositions` limits it."""
+"""Number of words before a term in which a preposition of the list `limit_prepositions` limits the term."""
 
 
 def find_other_qualification(alignment: Alignment) -> str | None:
@@ -222,7 +222,10 @@ def _has_other_condition(alignment: Alignment) -> bool:
 
 
 def _is_shared(condition: range, alignment: Alignment, side: int) -> bool:
-    """Return whether the other fact has a word of a condition; without content words, all of its words."""
+    """Return whether the other fact has a term of a condition.
+
+    If the condition has no terms, the other fact must have all words of the condition.
+    """
     statement, other = alignment.statements[side], alignment.statements[1 - side]
     if any(term.place in condition for term in statement.terms):
         return any(pair[side].place in condition for pair in alignment.pairs)

@@ -188,9 +188,10 @@ def _has_changed_topic(facts: FactComparison) -> bool:
 def _has_one_value(facts: FactComparison) -> bool:
     """Return whether the older value cannot hold beside the newer one.
 
-    A word such as "now" alone does not say so: "Plays the guitar" may hold beside "Plays the piano now". It
-    says so only after a verb such as "prefers", of a common subject other than a person, of the way of an
-    answer, of a favourite, if the older fact identifies a thing, and in a Russian fact without a verb.
+    A word such as "now" alone does not say so: "Plays the guitar" may hold beside "Plays the piano now". With
+    such a word, the older value ends only if both facts have a verb such as "prefers" and no limit (see
+    `is_limited`), have a common subject that is no person, are about a favourite, or tell how to answer; or
+    if the older fact is copular; or if the newer fact is Russian and has no verb.
     """
     if list_denied_values(facts.new):
         return True
@@ -223,7 +224,7 @@ def _is_way_of_answer(facts: FactComparison) -> bool:
 
 
 def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
-    """Return the form in which a term tells how to answer; empty if it tells no manner.
+    """Return the form in which the first term of `left` tells how to answer; empty if it tells no manner.
 
     The form is a Russian grammeme ("loct", "ablt" or "ADVB"), or "in" in English.
     """

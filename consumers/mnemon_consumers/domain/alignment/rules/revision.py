@@ -16,7 +16,7 @@ from mnemon_consumers.domain.alignment.syntax import is_past_form
 from mnemon_consumers.domain.alignment.term import Term, TermKind
 
 _WORDS_BEFORE_VALUE: Final = 3
-"""Number of words before a value among which a word such as "only" restricts it."""
+"""Number of words before a value in which a word such as "only" restricts the value."""
 
 
 def find_revision(alignment: Alignment) -> str | None:
@@ -53,7 +53,7 @@ def find_other_restriction(alignment: Alignment) -> str | None:
 
 
 def _list_ages(statement: ParsedFact) -> set[str]:
-    """Return the words such as "old" and "new" before a noun; «новой» is found as «новый».
+    """Return the words such as "old" and "new" before a noun; «новой» is found as «новый» (new).
 
     Words in names do not count, as in "Old Navy" and "New York".
     """
@@ -91,7 +91,10 @@ def is_switch_of_kind(alignment: Alignment) -> bool:
 
 
 def list_denied_values(statement: ParsedFact) -> list[Term]:
-    """Return the values that a fact denies beside another value: "in York, not Leeds", «вместо чая»."""
+    """Return the values that a fact denies beside another value.
+
+    For example, these are Leeds in "in York, not Leeds" and «чая» in «вместо чая» (instead of tea).
+    """
     return [
         term
         for term in statement.terms
@@ -250,7 +253,7 @@ def permits_something_else(alignment: Alignment) -> bool:
 
 
 def _forbids(statement: ParsedFact) -> bool:
-    """Return whether a fact is an instruction that forbids something: "never use emojis", «без эмодзи»."""
+    """Return whether a fact forbids something: "never use emojis", «без эмодзи» (without emojis)."""
     first = statement.raw[0]
     if first == "не":
         return any("impr" in list_grammemes(word) for word in statement.raw[1:3])
@@ -258,7 +261,7 @@ def _forbids(statement: ParsedFact) -> bool:
 
 
 def is_permission(term: Term) -> bool:
-    """Return whether a term gives a permission, such as "allowed" and «можно»."""
+    """Return whether a term gives a permission, such as "allowed" and «можно» (may)."""
     return not list_words("permission_words").isdisjoint(term.text.split())
 
 

@@ -92,7 +92,10 @@ def is_trip_over(facts: FactComparison) -> bool:
 
 
 def is_carried_out(facts: FactComparison) -> bool:
-    """Return whether the newer fact completes a plan, or a stage such as waiting, of the older fact."""
+    """Return whether the newer fact may complete a plan, or a stage such as waiting, of the older fact.
+
+    False for a plan to live in a place, because a visit does not carry it out.
+    """
     is_before = any(pole.endswith("+") for term in facts.alignment.old for pole in term.stages)
     is_open = facts.old.is_planned or (is_before and facts.new.is_past)
     if any(

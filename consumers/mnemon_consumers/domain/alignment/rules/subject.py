@@ -94,7 +94,7 @@ def _has_other_pronoun(statement: ParsedFact) -> bool:
 
 
 def _find_subject_pronoun(statement: ParsedFact) -> str:
-    """Return the first pronoun that may be a subject, without a verb as in "she's"; empty without one."""
+    """Return the first pronoun that may be a subject; empty if there is none. For "she's", this is "she"."""
     words = (word.partition("'")[0] for word in statement.raw)
     return next((word for word in words if word in list_words("subjects")), "")
 
@@ -122,7 +122,10 @@ def is_about_namesake(facts: FactComparison) -> bool:
 
 
 def _is_of_other_relatives(facts: FactComparison) -> bool:
-    """Return whether the facts are about people in different relations, such as a brother and a son."""
+    """Return whether the facts are about people in different relations, such as a brother and a son.
+
+    General words such as "child" and "friend" do not count.
+    """
     sides = (facts.alignment.old, facts.alignment.new)
     return all(
         any(
@@ -194,7 +197,7 @@ def _is_named_in_both(facts: FactComparison, statement: ParsedFact, person: Term
 
 
 def _is_owner(statement: ParsedFact, person: Term) -> bool:
-    """Return whether a person is the owner of something: "the neighbour's dog", «собака друга»."""
+    """Return whether a person owns something: "the neighbour's dog", «собака друга» (a friend's dog)."""
     if person.kind is not TermKind.PERSON:
         return False
     if is_cyrillic(person.text):

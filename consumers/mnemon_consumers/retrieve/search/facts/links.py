@@ -43,7 +43,8 @@ _SUBJECT: Final = re.compile(
     r"[^\W\d_]{2,}(?:['’]s|,? (?:is|was|has|had|lives|works|likes|loves)\b|,? (?:[—–-]|это) )",
     re.IGNORECASE,
 )
-"""A name at the beginning of a fact, where a capital letter does not mark one: "Rex is", «Рекс — это»."""
+"""A name at the beginning of a fact, where a capital letter marks no name: "Rex is", «Рекс — это» (Rex is a).
+"""
 
 
 class NameSpellings(NamedTuple):

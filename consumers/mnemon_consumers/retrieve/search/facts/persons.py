@@ -57,7 +57,7 @@ HAVING: Final = frozenset(_HAVING.split())
 """Words of facts that introduce a person: "I have a sister", «У меня есть брат» ("I have a brother")."""
 
 RELATIVES: Final = frozenset(_RELATIVES.split())
-"""Words for people of the user whom facts name one by one."""
+"""Words such as "family", which stand for several people whom facts name one by one."""
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -54,7 +54,7 @@ def rank_facts(
         words: the words of the query, weighted by rarity.
         settings: the decay of freshness.
         now: the current time; facts that expire at or before it count as expired.
-        links: relevance by names that a fact shares with a found fact, by fact id.
+        links: by fact id, the relevance that a name gives a fact, because a found fact has the same name.
         person: whom the query is about; None if it does not tell.
     """
     unranked = UNRANKED._replace(

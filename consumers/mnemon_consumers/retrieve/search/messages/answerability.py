@@ -145,8 +145,8 @@ class Judgement(NamedTuple):
     def is_doubtful(self, text: str) -> bool:
         """Return whether a search without a threshold leaves out a hit with this text.
 
-        A hit with all words of the query, or, in its first `LOOKED_AT` characters, with a phrase that the
-        query quotes, is never doubtful.
+        A hit with all words of the query except times, or, in its first `LOOKED_AT` characters, with a phrase
+        that the query quotes, is never doubtful.
         """
         if self.answerability >= self.threshold or self.terms <= describe_text(text).terms:
             return False

@@ -60,7 +60,7 @@ def list_best_messages(scored: Sequence[ScoredMessage], limit: int) -> list[Scor
 
 
 def explain_score(features: MessageFeatures) -> dict[str, float]:
-    """Return the components of a score, which add up to it."""
+    """Return the components of a message's score, by feature, without zeros. They add up to the score."""
     return {
         name: weight * value
         for name, weight, value in zip(MessageFeatures._fields, load_weights(), features, strict=True)

@@ -99,8 +99,8 @@ _POINTING: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that point at something outside of the query: "it", "was that", «там» (there). "This year" and "the
-day that" do not."""
+"""Words that point at something outside of the query: "it", "was that", «там» (there). Phrases such as "this
+year" and "the day that" are not among them."""
 
 _CONTINUING: Final = re.compile(
     r"^\W*(?:(?:and|but|or|so|also|then|what about|how about|а|и|но|или|ну|так|тогда|потом)\b)", re.IGNORECASE

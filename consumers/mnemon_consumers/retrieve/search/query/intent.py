@@ -172,8 +172,8 @@ class QueryIntent:
     def is_about_period(self) -> bool:
         """Return whether the query asks what happened or was said in a period, and names no topic.
 
-        For example, "What did Anna talk about last week?" is about a period: a given name is no topic. A
-        query about plans, or about the time before or after a period, is not.
+        For example, "What did Anna talk about last week?" is about a period: a given name is no topic. The
+        result is False for a query about plans, and for one about the time before or after a period.
         """
         if not self._split.periods or self.antecedents:
             return False

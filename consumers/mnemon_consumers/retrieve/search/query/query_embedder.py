@@ -34,7 +34,7 @@ class EmbeddedQuery(NamedTuple):
         owner: the user whose memory is searched.
         intent: the query, with the messages before it.
         meaning: the vector; None if the search uses words only.
-        degraded: `embedding` if the query could not be embedded.
+        degraded: the item `embedding` if the query could not be embedded; else empty.
         statistics: statistics of the tenant's words.
         now: the moment of the search; facts that expire at or before it count as expired.
     """

@@ -72,7 +72,7 @@ class RegisteredEvent(NamedTuple):
 
 
 def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
-    """Return the counts of the stores that have finished.
+    """Return the counts of the stores that have finished. Until `log` has, `GENERATIONS` is left out, too.
 
     Args:
         before: the counts of all stores before the erasure.

@@ -153,7 +153,7 @@ def _is_used_for(facts: FactComparison) -> bool:
 
 
 def _is_address(facts: FactComparison) -> bool:
-    """Return whether both facts tell the address of one thing."""
+    """Return whether both facts tell the address of one thing, and differ only in names and numbers."""
     is_hard = bool(facts.left) and list_kinds(facts.left) <= {TermKind.NAME, TermKind.NUMBER}
     return "address" in facts.old.slots & facts.new.slots and is_hard
 

@@ -21,7 +21,8 @@ def find_lost_part(facts: FactComparison, slot: str) -> str | None:
         slot: the slot that has another value; empty for an amount or a date without a slot.
 
     Returns:
-        None if the newer fact replaces all that the older fact says.
+        A predicate such as "names an occupation"; None if the newer fact replaces all that the older fact
+        says.
     """
     old = facts.alignment.old
     if any(tells_role(facts.old, term) for term in old) and not any(

@@ -48,7 +48,10 @@ def differs_in_quantity(facts: FactComparison) -> bool:
 
 
 def has_advanced(facts: FactComparison) -> bool:
-    """Return whether the newer fact says that a number has grown: "started year 7", «уже в 4 классе»."""
+    """Return whether the newer fact says that a number has grown.
+
+    For example, "started year 7" and «уже в 4 классе» (already in year 4) do.
+    """
     is_begun = facts.new.has_word_of("next_stage_verbs") and all(
         facts.is_next_to_listed(term, "positions") for term in facts.numeric_terms
     )

@@ -57,7 +57,7 @@ def _is_place(term: Term) -> bool:
 
 
 def is_town(term: Term) -> bool:
-    """Return whether a Russian word is a geographical name, also in lower case: «казань»."""
+    """Return whether a Russian word is a geographical name, also in lower case: «казань» (Kazan)."""
     return "Geox" in list_grammemes(term.text)
 
 
