@@ -164,7 +164,7 @@ _UNTIL_YEAR: Final = re.compile(
     r"(?!\s+(?:руб|евро|доллар|eur|usd|dollar|k?cal|km|км|р\b))",
     re.IGNORECASE,
 )
-"""An end with its year: "until March 2020", «до конца 2020», "till 2021-05-01". An amount is no year."""
+"""An end with its year: "until March 2020", «до конца 2020» (until the end of 2020). An amount is no year."""
 
 _NOW: Final = _compile_words(
     r"""currently|now|at the moment|at present|

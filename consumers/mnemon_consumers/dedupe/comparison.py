@@ -112,8 +112,8 @@ def compare_facts(
 def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
     """Return two thresholds of similarity: for an update, and for a duplicate.
 
-    A threshold comes from the settings, else from the embedding model. Without both it is None. A threshold
-    for a duplicate from the model is raised to that for an update, if it is lower.
+    A threshold comes from the settings, else from the embedding model; None if neither has the threshold. The
+    model's threshold for a duplicate is raised to the threshold for an update, if that is higher.
     """
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:

@@ -35,8 +35,8 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 
 DecisionEvent = tuple[str, Event]
-"""The name of an event, such as `fact.saved`, and the event. Its `id` is derived from the cause of the
-decision, so that the same decision taken again has the same id."""
+"""The name of an event, such as `fact.saved`, and the event. The `id` of the event is derived from the cause
+of the decision, so that the same decision taken again has the same id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Minimum importance of a high fact. A high fact makes room only for another high fact."""
+"""Minimum value of high importance. A fact of high importance makes room only for another such fact."""
 
 LOW: Final = 3
-"""Maximum importance of a low fact."""
+"""Maximum value of low importance."""
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _TIERS: Final[tuple[Tier, ...]] = ("archive", "working", "profile")

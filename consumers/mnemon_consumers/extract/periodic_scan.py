@@ -51,7 +51,10 @@ class PeriodicScan:
                     begun = await self._scan_page(connection, begun)
 
     async def _choose_scan(self, last: TenantScan) -> TenantScan | None:
-        """Return the scan to continue or start; None if no scan is due."""
+        """Return the scan to continue or start; None if no scan is due.
+
+        The first call for a tenant only records that the tenant's first interval begins.
+        """
         now = datetime.now(UTC)
         of = self._settings.get_settings(last.tenant).extraction
         if not of.enabled:

@@ -1,4 +1,4 @@
-"""Metrics of tokens and costs of models in this process; the log has the figures of all processes."""
+"""Metrics of tokens and costs of models in this process; the log has the calls of all processes."""
 
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.telemetry.metrics import MODEL_COST, MODEL_TOKENS

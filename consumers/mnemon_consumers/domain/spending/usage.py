@@ -68,7 +68,7 @@ class Total:
 
 
 class ExhaustedBudget(NamedTuple):
-    """A tenant that has spent its budget of the day."""
+    """A tenant that has spent its budget of the day; both amounts are in US dollars."""
 
     tenant: str
     usd: float

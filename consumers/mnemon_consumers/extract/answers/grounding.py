@@ -66,7 +66,7 @@ class CalendarDate:
         year: the year; None if the text does not give it.
         month: 1 to 12; None if the text does not give it.
         day: the day of the month; None if the text does not give it.
-        places: numbers of the first tokens of the date's terms.
+        places: for each term of the date, the index of its first token.
     """
 
     year: int | None

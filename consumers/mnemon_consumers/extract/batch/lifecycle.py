@@ -1,4 +1,4 @@
-"""Lifecycle of batches, from the claim of their windows to the end of their results.
+"""Lifecycle of batches, from the claim of their windows until their results are read, or the batch fails.
 
 One process at a time handles a batch.
 """
@@ -220,9 +220,9 @@ class BatchLifecycle:
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
         """Give up a batch that is overdue, or that its provider has not taken; return whether it is given up.
 
-        An overdue batch is older than twice the time from its creation to its deadline; a process that has
-        just found it checks it for up to `GRACE` first. A batch that its provider has not taken is given up
-        after its deadline, or if the settings no longer select it.
+        An overdue batch is older than twice the time from its creation to its deadline; each process first
+        checks such a batch for up to `GRACE`. A batch that its provider has not taken is given up after the
+        deadline, or if the settings no longer select it.
         """
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at

@@ -63,7 +63,10 @@ PROJECTION_WAIT: Final = 5.0
 
 
 class _AskedWindow(NamedTuple):
-    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget set."""
+    """A window that a batch includes.
+
+    `usd` is the estimated cost of the window's request in US dollars; None if the tenant has no budget set.
+    """
 
     window: Window
     usd: float | None

@@ -79,7 +79,8 @@ class SnapshotResolver:
     async def _resolve_moment(self, tenant: str, moment: SnapshotMoment) -> tuple[int, datetime]:
         """Return the log position of a moment, and its time.
 
-        The time of a log position is that of the first event from the position on; without one, the current time.
+        The time of a log position is that of the first event from the position on; without an event, the
+        current time.
 
         Raises:
             InvalidBody: the moment is in the future, or not in the log.

@@ -85,7 +85,8 @@ _VALID: Final = r"""
     (?:отпуск|командировка|больничный|каникулы|декрет|виза|подписка|абонемент|контракт|договор|аренда)\b
 """
 _STATE: Final = compile_pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
-"""Words of states. Without one of these words, «до» (until) may also mean "before": «переедет до июня»."""
+"""Words of states. Without one of these words, «до» (until) may also mean "before": «переедет до июня» (will
+move before June)."""
 
 _OBLIGED: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|долж(?:ен|на|ны)|обязан\w*|работа(?:ет|ю|ем|ют) над|пиш(?:ет|у)|"

@@ -59,7 +59,10 @@ _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Return whether a text begins with a value: "солнышко", or "красный дракон" after a colon."""
+    """Return whether a text begins with a value.
+
+    For example, "солнышко" (sunshine) is one, and after a colon also "красный дракон" (red dragon).
+    """
     words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
     while words and words[0].lower() in _NOW:
         words = words[1:]
@@ -81,7 +84,9 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
 
 
 def is_bare_value(gap_and_value: str) -> bool:
-    """Return whether the words after "пароль" end in a value without a verb: "от вайфая ромашка", "солнышко".
+    """Return whether the words after "пароль" (password) end in a value that no verb introduces.
+
+    For example, "от вайфая ромашка" (of the Wi-Fi daisy) ends in the value "ромашка".
 
     Russian has no word for "is" in the present. A preposition puts the nouns after it in an oblique case, and
     a noun puts the next noun in the genitive; a nominative noun that is left at the end is the value.
@@ -128,7 +133,7 @@ def is_bare_value(gap_and_value: str) -> bool:
 
 
 def is_row_of_nouns(text: str) -> bool:
-    """Return whether a text is a row of nouns or adjectives without a connection: "абрикос авария аврора"."""
+    """Return whether a text is a row of Russian nouns or adjectives, such as a seed phrase."""
     words = text.strip(" .").split()
     return (
         bool(words)

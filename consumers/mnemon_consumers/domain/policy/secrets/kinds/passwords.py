@@ -314,7 +314,7 @@ def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
 
 
 def _is_followed_by_value(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
-    """Return whether a value follows without a verb between: "password qwerty123", "её пароль солнышко"."""
+    """Return whether a value follows "password" without a verb between them: "password qwerty123"."""
     if asked := re.match(r"\s*\?\s*(\S+?)[.!]?$", rest):
         return is_strong(asked[1]) or english.is_plain_value(asked[1])
     if re.match(r"\s*[.;!?,)]", rest):
@@ -377,7 +377,7 @@ _GOVERNING: Final = split_word_list(
 
 
 def _find_changes(text: str) -> Iterator[re.Match[str]]:
-    """Yield the places where a text says that a password was changed to a value."""
+    """Yield the matches, at most one of each rule, that say that a password was changed to a value."""
     for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN, _CHANGED_BEFORE_RUSSIAN):
         found = rule.search(text)
         if found and not _ASKING.search(text[: found.start()]):

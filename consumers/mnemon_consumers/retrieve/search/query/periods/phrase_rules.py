@@ -85,8 +85,8 @@ class _PhraseRule(NamedTuple):
 
 
 _LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
-"""Number of days, by unit, by which the period of a phrase such as "two weeks ago" extends before and after the
-day that is so far away."""
+"""Number of days, by unit, by which the period of a phrase such as "two weeks ago" extends before and after
+the day that is so far away."""
 
 
 def find_phrases(sentence: DateSentence) -> Iterator[Phrase]:
