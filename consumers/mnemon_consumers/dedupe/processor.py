@@ -73,8 +73,8 @@ class ProposalProcessor:
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
         self._cached_stores: tuple[int, int] | None = None
-        """The stores from which `_users` was read: the number of exchanges of the points, and the generation of
-        the rows. None before the first call."""
+        """The stores from which `_users` was read: the number of exchanges of the points, and the generation
+        of the rows. None before the first call."""
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None

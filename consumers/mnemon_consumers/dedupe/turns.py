@@ -74,8 +74,8 @@ class Turns:
                 or further turns are scheduled already, the call runs no turn.
 
         Returns:
-            The log position from which the user's proposals wait; `FIRST_POSITION` before the first turn; None if
-            none wait; `FAILED` after an error.
+            The log position from which the user's proposals wait; `FIRST_POSITION` before the first turn;
+            None if no proposal waits; `FAILED` after an error.
         """
         # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:

@@ -18,7 +18,7 @@ SUBSTITUTED_SHARE: Final = 0.5
 replaced."""
 
 SUBSET_SHARE: Final = 0.95
-"""Minimum share of a fact that must have a counterpart in another fact for the other to contain it."""
+"""Minimum share of one fact that must have a counterpart in a second fact, for the second to contain it."""
 
 KINDS_OF_DETAILS: Final = NUMERIC_KINDS | {TermKind.LIGHT}
 """Kinds of terms that facts on different things may have in common: numbers, dates and light words."""

@@ -53,7 +53,7 @@ For Russian words, see `_EXACT_IN_RUSSIAN`.
 
 _SHARED_STEM: Final = 3
 """Maximum length, in letters, of a Russian stem that may belong to several words. A word of a phrase is not
-matched by such a stem if it has a longer form."""
+matched by such a stem if the word has a longer form."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 

@@ -169,7 +169,7 @@ def is_proper_name(word: str) -> bool:
 def list_name_lemmas(word: str) -> frozenset[str]:
     """Return the dictionary forms of a lower-case Russian word as a proper name; empty for other words.
 
-    "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as
+    "Валентина" may be Valentina, or the genitive of Valentin. A form that may be the nominative counts as
     nominative.
     """
     if not is_cyrillic(word):

@@ -62,8 +62,8 @@ def find_event_year(old: str, new: str) -> int | None:
 
     Returns:
         The latest year that the newer fact names. None if that fact tells no past event, names no year, or
-        has counterparts of all terms of the older fact. None also if it has the word "last", as in "last
-        year (2025)": such a year belongs to the time at which the words were said.
+        has counterparts of all terms of the older fact. None also if that fact has the word "last", as in
+        "last year (2025)": such a year belongs to the time at which the words were said.
     """
     facts = build_comparison(old, new)
     is_relative = any("dates last" in term.keys for term in facts.new.terms)

@@ -136,7 +136,7 @@ def _find_numeric_kind(token: Token) -> str | None:
 def is_intended(tokens: Sequence[Token], at: int) -> bool:
     """Return whether a verb, or a noun for its action, names what a person only thinks of.
 
-    For example, "moving" does so in "is afraid of moving".
+    For example, "moving" is such a verb in "is afraid of moving".
 
     An intended verb is an infinitive, has an auxiliary such as "will", is a gerund after a word such as "of",
     an English verb of moving in the progressive, or a Russian verb in the future. An intended noun follows a
@@ -164,7 +164,7 @@ def _is_verb_form(word: str) -> bool:
 
 
 def is_copular(tokens: Sequence[Token], head: int) -> bool:
-    """Return whether a fact identifies a thing, as "The rent is 900" does.
+    """Return whether a fact says what a thing is, as in "The rent is 900".
 
     In Russian, a dash may stand for the verb: «Любимый цвет — синий» (the favourite colour is blue).
 

@@ -123,7 +123,7 @@ def _mark_trace(judged: WindowJudgement) -> WindowJudgement:
 def build_retry(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> FailedWindow:
     """Return the record of a window that failed and is retried after a pause.
 
-    `attempts` is the number of failed attempts to record. Default: one more than the window has.
+    `attempts` is the number of failed attempts to record. Default: one more than those of `window`.
     """
     failed = window.attempts + 1 if attempts is None else attempts
     pause = RETRY_PAUSES[min(max(failed, 1), len(RETRY_PAUSES)) - 1]

@@ -40,7 +40,7 @@ def stamp_message(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> st
 
 
 def add_time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
-    """Add the local time of a moment to a text."""
+    """Return a text with the local time of a moment, in the form that `stamps` give."""
     local = moment.astimezone(ZoneInfo(stamps.zone))
     return stamps.template.format(time=local.strftime(stamps.time_format), text=text)
 

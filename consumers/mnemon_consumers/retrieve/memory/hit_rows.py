@@ -167,7 +167,7 @@ def estimate_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
 
 
 def _list_anchors(lookup: MessageLookup) -> Sequence[str]:
-    """Return the messages whose neighbours are requested."""
+    """Return the event ids of the messages whose neighbours are requested."""
     return lookup.event_ids[: lookup.anchor_count]
 
 

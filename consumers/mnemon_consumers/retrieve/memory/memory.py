@@ -318,7 +318,11 @@ class Memory:
 def _select_current(
     seen: PositionedValue[MemoryT] | None, min_seq: int | None
 ) -> PositionedValue[MemoryT] | None:
-    """Return a cached part unless it reflects a log position before `min_seq`, and count the hit or miss."""
+    """Return a cached part, and count the hit or miss.
+
+    Returns:
+        None if the part is not cached, or reflects a log position before `min_seq`.
+    """
     if seen is None or (min_seq or 0) > seen.seq:
         CACHE.add("part", "miss")
         return None

@@ -222,8 +222,9 @@ def _list_times(times: Sequence[_QualifiedTime], length: int) -> list[str]:
 
 
 def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
-    """Return the terms of a clause, each after its `_QUALIFIERS`, then its particles; and its times.
+    """Return two lists: the terms of a clause, then its particles; and the times of the clause.
 
+    Each term comes after its `_QUALIFIERS`.
     One of `_PARTICLES` at the beginning of a clause, or "on" right before a time, is a preposition.
     """
     ordered: list[int | str] = []
@@ -251,7 +252,7 @@ def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
 
 
 def _separate_particles(qualifiers: list[str]) -> tuple[list[str], list[str]]:
-    """Return the qualifiers that are not in `_PARTICLES`, then those that are."""
+    """Return two lists: the qualifiers outside of `_PARTICLES`, and the qualifiers in `_PARTICLES`."""
     particles = [each for each in qualifiers if each in _PARTICLES]
     return [each for each in qualifiers if each not in _PARTICLES], particles
 

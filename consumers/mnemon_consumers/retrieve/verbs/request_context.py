@@ -38,7 +38,12 @@ def identify_event(address: Address, *item: str) -> str:
 
 
 async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
-    """Await a reply; turn errors of the servers into refusals, retryable unless the database refused."""
+    """Await a reply, and turn errors of the servers into refusals.
+
+    Raises:
+        Refusal: retryable if the database or the log does not answer; not retryable if the database refuses a
+            value.
+    """
     try:
         return await reply
     except DatabaseUnavailable as error:

@@ -132,11 +132,11 @@ class ContentWords:
         return sum(word.weight for word in self.content)
 
     def find(self, word: ContentWord) -> ContentWord | None:
-        """Return the word of this text that is the same as a given word; None if no word is."""
+        """Return the word of this text that is the same as `word`, see `is_same`; None if there is none."""
         return next((each for each in self.content if is_same(each, word)), None)
 
     def sum_weight_in(self, other: "ContentWords") -> float:
-        """Return the sum of the weights of the words that another text also has."""
+        """Return the sum of the weights of the words that this text and another text have."""
         return sum(word.weight for word in self.content if other.find(word))
 
 
@@ -172,7 +172,8 @@ def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
 def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
     """Return whether a name and its transliteration both end in a vowel, or both in a consonant.
 
-    For example, the result is False for Валентина and Valentin. It is True if neither word is a name.
+    For example, the result is False for Валентина (Valentina) and Valentin. It is True if the Cyrillic word
+    is not a known name.
     """
     names = list_name_lemmas(one.text) | list_name_lemmas(other.text)
     latin = other.text if is_cyrillic(one.text) else one.text

@@ -114,11 +114,11 @@ def _find_named_fact(
 
 
 def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> bool:
-    """Return whether a query that denies nothing may mean another fact than the one that fits best.
+    """Return whether a query that denies nothing may mean `other` instead of `best`, the fact that fits best.
 
-    The other fact has all words of the query, none of them in a contrary direction. A query of one word may
-    mean any fact that has it. A longer query may mean another fact only if the facts differ in negation, or
-    in the person while the query names none.
+    `other` must have all words of the query, none of them in a contrary direction. A query of one word may
+    mean every fact with this word. A longer query may mean `other` only if the facts differ in negation, or
+    in the person while the query names no person.
     """
     found = [(word, other.find(word)) for word in query.content]
     if any(known is None or _is_contrary(word, known) for word, known in found):
@@ -131,7 +131,7 @@ def _may_mean(query: ContentWords, other: ContentWords, best: ContentWords) -> b
 def _has_equal_words(fact: ContentWords, query: ContentWords) -> bool:
     """Return whether the fact has the words of the query as they are, not in other forms.
 
-    In a language without rules, another form may mean another person: "arbeite", "arbeitet".
+    In a language without rules, another form may mean another person: "arbeite" (I work), "arbeitet" (works).
     """
     return {word.text for word in query.content} <= {word.text for word in fact.content}
 

@@ -114,7 +114,10 @@ def _find_content(word: str, words: ContentWords) -> ContentWord | None:
 
 
 def _is_one_answer(question: str, parts: Sequence[str], fact: ContentWords) -> bool:
-    """Return whether the last words of a fact are one noun or name, with nothing but its adjectives."""
+    """Return whether `parts`, the last words of a fact, are one noun or name with nothing but its adjectives.
+
+    They may have at most `LONGEST_ANSWER` content words. In Russian, their case must answer `question`.
+    """
     determiners = list_words("answer_determiners")
     named = [part for part in parts if part != "," and part.casefold() not in determiners]
     content = [word for part in named if (word := _find_content(part.casefold(), fact))]

@@ -16,7 +16,7 @@ def has_unmatched_clause(facts: FactComparison) -> bool:
     """Return whether a clause of the older fact says something on which the newer fact says nothing.
 
     For example, "Lives in York" says nothing on "is allergic to nuts" in "Lives in Leeds and is allergic
-    to nuts".
+    to nuts". If the facts have no word in common, the result is True only if there are two such clauses.
     """
     unmatched = [clause for clause in facts.old.clauses if not _is_matched(facts, clause)]
     # If no word has a counterpart, the newer fact is about one of these clauses.
@@ -60,7 +60,7 @@ def reports_unsaid_end(facts: FactComparison) -> bool:
 
 
 def _is_matched(facts: FactComparison, clause: range) -> bool:
-    """Return whether the newer fact has a counterpart of a clause, or replaces its value.
+    """Return whether the newer fact has a counterpart of a clause, or replaces the value in the clause.
 
     A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no counterpart
     of a clause. Neither is a date or a number if the clause has other words, such as "birthday" in

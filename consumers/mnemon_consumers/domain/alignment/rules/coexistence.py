@@ -29,7 +29,7 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
 
 
 def _names_former_value(facts: FactComparison) -> bool:
-    """Return whether the newer fact is about a former state, and does not only say that it is over.
+    """Return whether the newer fact is about a former state, and says more than that the state is over.
 
     For example, the result is True for "Used to live in York" beside "Lives in Leeds", and for "Used to
     smoke" beside the denial "Doesn't smoke". It is False for "Used to smoke" beside "Smokes".
@@ -42,7 +42,7 @@ def _names_former_value(facts: FactComparison) -> bool:
 
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:
-    """Return the clauses about a former state, such as "used to smoke" and «раньше курил»."""
+    """Return the clauses about a former state, such as "used to smoke" and «раньше курил» (smoked before)."""
     if not (statement.is_past or statement.is_english):
         return []  # "раньше" may mean "earlier"
     places = [at for at, word in enumerate(statement.raw) if word in list_words("former_state_adverbs")]
@@ -78,7 +78,9 @@ def _is_of_other_amount(facts: FactComparison) -> bool:
 
 
 def _denies_only_part(facts: FactComparison) -> bool:
-    """Return whether only one fact is a denial, with an adjective or a habit's date that the other lacks.
+    """Return whether only one fact is a denial, and denies a part of what the other fact says.
+
+    Such a denial has an adjective, or the date of a habit, that the other fact lacks.
 
     For example, «Не пьёт козье молоко» (drinks no goat's milk) and «Не пьёт молоко по будням» (drinks no milk
     on workdays) deny only a part of «Пьёт молоко» (drinks milk).
@@ -95,7 +97,7 @@ def _denies_only_part(facts: FactComparison) -> bool:
 
 
 def _is_regular(date: Term) -> bool:
-    """Return whether a date tells when or how often something happens again: «по вечерам», "every day"."""
+    """Return whether a date tells when or how often something happens again: "on Mondays", "every day"."""
     return is_habitual(date) or (date.kind is TermKind.DATE and date.text in list_words("recurrence_words"))
 
 

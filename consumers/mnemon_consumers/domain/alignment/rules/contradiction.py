@@ -56,14 +56,18 @@ def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
 def _reports_change(facts: FactComparison) -> bool:
     """Return whether the newer fact reports a change, which explains a contrary word.
 
-    An English fact does so only by a verb such as "prefers": "now prefers light mode".
+    An English fact must have a verb such as "prefers": "now prefers light mode". The result is False if the
+    older fact reports a change, too.
     """
     is_told = not facts.new.is_english or facts.new.has_word_of("preference_verbs")
     return facts.new.is_changed and not facts.old.is_changed and is_told
 
 
 def _has_swapped_roles(facts: FactComparison) -> bool:
-    """Return whether a person does in one fact what the user does to that person in the other."""
+    """Return whether a person does in one fact what the user does to that person in the other.
+
+    The result is False if the newer fact reports a change, or a fact has the word "by", as in the passive.
+    """
     verb, other = _find_predicate(facts.old), _find_predicate(facts.new)
     if verb is None or other is None or verb.text[:4] != other.text[:4] or _is_passive(facts):
         return False
@@ -101,7 +105,7 @@ def _is_predicate(word: str) -> bool:
 def _has_reversed_order(facts: FactComparison) -> bool:
     """Return whether two things or people of both facts are in the opposite order: "tea over coffee".
 
-    Other than in comparisons, only people and names count.
+    Other than in comparisons, only people and names count. The result is False if a fact has the word "by".
     """
     if _is_passive(facts):
         return False

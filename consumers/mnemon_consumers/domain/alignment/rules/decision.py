@@ -108,8 +108,9 @@ def _is_related(facts: FactComparison) -> bool:
 def _shares_only_details(facts: FactComparison) -> bool:
     """Return whether the facts have only details in common, such as dates, and one says something else.
 
-    For example, "Got married in 2020" and "Graduated in 2020" do. So do "Graduated in 2020" and "Retired
-    in 2020", although their verbs say only that something is over.
+    For example, "Got married in 2020" and "Graduated in 2020" have only the year in common, and so have
+    "Graduated in 2020" and "Retired in 2020", although their verbs say only that something is over. The
+    result is False if both facts give a value to the same attribute.
     """
     left = list_kinds(facts.left) - KINDS_OF_DETAILS
     old, new = (

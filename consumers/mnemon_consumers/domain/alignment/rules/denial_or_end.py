@@ -338,8 +338,8 @@ def _ends_only_alcohol(facts: FactComparison, left_new: Sequence[Term]) -> bool:
 def _is_departure(facts: FactComparison) -> bool:
     """Return whether the newer fact says that someone has left the place or state in the older fact.
 
-    For example, «вышла из отпуска» (is back from leave) does so beside «в отпуске» (on leave). The result is
-    False for English facts.
+    For example, the result is True for «вышла из отпуска» (is back from leave) beside «в отпуске» (on leave).
+    It is False for English facts.
     """
     old, new, left = facts.old, facts.new, facts.alignment
     if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
@@ -359,7 +359,10 @@ def _is_departure(facts: FactComparison) -> bool:
 
 
 def _is_given_up(facts: FactComparison, left_new: tuple[Term, ...]) -> bool:
-    """Return whether the newer fact says that a habit or a possession of the older fact has ended."""
+    """Return whether the newer fact says that a habit or a possession of the older fact has ended.
+
+    The older fact must have at most four words besides light words, and exactly one of them must be matched.
+    """
     left = facts.alignment
     pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
     is_given_up = facts.new.is_quit or (_is_stopped(facts) and _says_amount(facts, left.old))
@@ -382,7 +385,7 @@ def _says_amount(facts: FactComparison, left: Sequence[Term]) -> bool:
 
 
 def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> bool:
-    """Return whether the newer fact ends a friendship, job or activity that is not in the older fact."""
+    """Return whether the newer fact ends a friendship, job, home or activity that the older fact lacks."""
     old, new = facts.old, facts.new
     poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
     is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))

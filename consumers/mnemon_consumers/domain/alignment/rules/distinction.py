@@ -54,7 +54,7 @@ def _is_of_another_kind(facts: FactComparison) -> bool:
 def _are_other_compounds(a: str, b: str) -> bool:
     """Return whether two Russian compounds have the same first word and differ in the last word.
 
-    For example, «врач-хирург» (surgeon) and «врач-терапевт» (general practitioner) do.
+    For example, the result is True for «врач-хирург» (surgeon) and «врач-терапевт» (physician).
     """
     if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
         return False

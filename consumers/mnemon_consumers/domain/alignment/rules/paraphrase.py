@@ -318,8 +318,8 @@ def _drop_fillers(statement: ParsedFact) -> list[str]:
 def _is_part_of_comparison(facts: FactComparison) -> bool:
     """Return whether the newer fact has only a part of what the older fact compares.
 
-    For example, "Uses Windows" does beside "Thinks Linux is better than Windows", and so does "Prefers
-    coffee to cocoa" beside "Prefers tea to coffee".
+    For example, the result is True for "Uses Windows" beside "Thinks Linux is better than Windows", and for
+    "Prefers coffee to cocoa" beside "Prefers tea to coffee".
     """
     left = facts.alignment
     if facts.old.has_word_of("degree_comparisons") and not facts.new.has_word_of("degree_comparisons"):
@@ -344,7 +344,7 @@ def _has_other_denials(facts: FactComparison) -> bool:
 def _differs_in_clause(facts: FactComparison) -> bool:
     """Return whether later clauses of the facts begin with the same word and differ after it.
 
-    For example, "likes tennis" and "likes golf" do so at the end of two facts about a job.
+    For example, the later clauses of two facts about a job may be "likes tennis" and "likes golf".
     """
     old, new = (
         {

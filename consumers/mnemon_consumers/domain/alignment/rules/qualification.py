@@ -173,7 +173,7 @@ def is_part_of_time(statement: ParsedFact, date: Term) -> bool:
 
 
 def says_almost(statement: ParsedFact) -> bool:
-    """Return whether a fact says that something almost happened: "almost moved", «чуть не переехал».
+    """Return whether a fact says that something almost happened, such as "almost moved".
 
     Before an amount such a word only says how large the amount is: "almost 30 years old", "nearly every day".
     """

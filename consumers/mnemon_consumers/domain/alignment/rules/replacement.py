@@ -130,14 +130,14 @@ def _decide_other_terms(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _says_alone(statement: ParsedFact) -> bool:
-    """Return whether a fact says that someone is alone; «один» before a noun is a number."""
+    """Return whether a fact says that someone is alone; before a noun, «один» means "one"."""
     alone = list_words("alone")
     following = zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     return any(word in alone and "NOUN" not in list_grammemes(after) for word, after in following)
 
 
 def _has_companion_phrase(terms: Sequence[Term]) -> bool:
-    """Return whether one of the terms has the role "with": "with Bob", «с Анной», "with a nut allergy"."""
+    """Return whether one of the terms has the role "with", as in "with Bob" and "with a nut allergy"."""
     return any(term.role == "with" for term in terms)
 
 
@@ -238,7 +238,7 @@ def _find_way(statement: ParsedFact, left: Sequence[Term]) -> str:
 
 
 def _is_narrower(facts: FactComparison) -> bool:
-    """Return whether a word of the older fact narrows the thing down: "car lease", "lease"."""
+    """Return whether a word of the older fact narrows its subject down, as "car" does in "car lease"."""
     is_head_shared = any(a.is_head and a.kind is TermKind.WORD for a, _ in facts.alignment.pairs)
     is_favourite = "favourite" in facts.old.slots & facts.new.slots
     is_other = any(term.is_head for term in facts.alignment.old) and not is_favourite

@@ -66,8 +66,8 @@ def _list_ages(statement: ParsedFact) -> set[str]:
 def replaces_other_value(alignment: Alignment) -> bool:
     """Return whether the newer fact denies a value that the older fact does not give.
 
-    For example, "Likes cycling instead of driving" does beside "Likes hiking", and "Works in York, not in
-    Leeds" does beside "Lives in Leeds".
+    For example, the result is True for "Likes cycling instead of driving" beside "Likes hiking", and for
+    "Works in York, not in Leeds" beside "Lives in Leeds".
     """
     denied = list_denied_values(alignment.statements[1])
     return bool(denied) and not _has_denied_value(alignment, denied)
@@ -76,7 +76,7 @@ def replaces_other_value(alignment: Alignment) -> bool:
 def is_switch_of_kind(alignment: Alignment) -> bool:
     """Return whether a person switches from the thing in the older fact to another thing of its kind.
 
-    For example, "Switched to tea" does beside "Drinks coffee".
+    For example, the result is True for "Switched to tea" beside "Drinks coffee".
     """
     old, new = alignment.statements
     if not new.has_word_of("switch_verbs") or len(old.clauses) != 1 or alignment.pairs:

@@ -60,7 +60,7 @@ def _is_paid_by_creditor(facts: FactComparison) -> bool:
 def is_for_someone(facts: FactComparison) -> bool:
     """Return whether the newer fact reaches a next stage for another person.
 
-    For example, "Found a job for her brother" does beside "Is looking for a job".
+    For example, the result is True for "Found a job for her brother" beside "Is looking for a job".
     """
     return any(
         term.is_someone

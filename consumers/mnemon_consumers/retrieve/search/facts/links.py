@@ -54,7 +54,7 @@ class NameSpellings(NamedTuple):
 
 
 class LeadingFact(NamedTuple):
-    """A fact that was found, its relevance, and its names that the query does not have."""
+    """A fact that was found, its relevance, and the names in it that the query lacks."""
 
     fact: FactRecord
     relevance: float

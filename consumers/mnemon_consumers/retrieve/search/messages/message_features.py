@@ -215,7 +215,7 @@ def _list_following(
 ) -> list[int | None]:
     """Return, for each message, the place of the next message of its session; None if it is not known.
 
-    `following` maps log positions; the result is by places in `messages`.
+    `following` maps the log position of a message to that of the next; the result has indexes of `messages`.
     """
     place_of = {each.seq: place for place, each in enumerate(messages)}
     places: list[int | None] = [None] * len(messages)

@@ -255,7 +255,7 @@ class QueryIntent:
 
 
 def _is_given_name(word: DateWord) -> bool:
-    """Return whether a word is a given name that has no role in dates, as "April" has."""
+    """Return whether a word is a given name, other than one with a role in dates, such as "April"."""
     return word.kind is WordKind.OTHER and word.text[0].isupper() and is_given_name(word.text.lower())
 
 

@@ -47,7 +47,7 @@ REGISTER: Final = "register"
 """Name for the erasure register, which is pending until it has an entry of the erasure."""
 
 GENERATIONS: Final = "generations"
-"""Name for the sum of the counts of other generations."""
+"""Name for the sum of the counts of inactive generations."""
 
 
 class RegisteredEvent(NamedTuple):
@@ -83,7 +83,7 @@ def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> di
 
 
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """Return the sum of `counts` under the name `GENERATIONS`; empty without other generations."""
+    """Return the sum of `counts` under the name `GENERATIONS`; empty without inactive generations."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
 
 

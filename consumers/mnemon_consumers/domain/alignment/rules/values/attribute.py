@@ -36,7 +36,7 @@ def differs_in_attribute(facts: FactComparison) -> bool:
 
 
 def is_attribute_value(facts: FactComparison) -> bool:
-    """Return whether both facts identify the same thing or person, as in "The manager is Ann"."""
+    """Return whether both facts say what the same thing is, or who has a role: "The manager is Ann"."""
     old, new = facts.alignment.old, facts.alignment.new
     pairs = [(a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT]
     if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in facts.left):

@@ -62,8 +62,9 @@ def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
 def _is_beside_amount(facts: FactComparison, term: Term) -> bool:
     """Return whether a term of the older fact names something that does not belong to an amount.
 
-    If the number is a label, as in "school 5", this is true of every noun. It is false of a meeting that
-    was moved: "with Ann" belongs to the meeting.
+    The result is True for a person, a name and the role `with`; if the number is a label, as in "school 5",
+    also for every noun. It is False if a date differs, or if a thing was moved: "with Ann" belongs to a moved
+    meeting.
     """
     verbs = list_words("object_move_verbs")
     is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in facts.new.raw)

@@ -50,7 +50,7 @@ def differs_in_quantity(facts: FactComparison) -> bool:
 def has_advanced(facts: FactComparison) -> bool:
     """Return whether the newer fact says that a number has grown.
 
-    For example, "started year 7" and «уже в 4 классе» (already in year 4) do.
+    For example, the result is True for "started year 7" and «уже в 4 классе» (already in year 4).
     """
     is_begun = facts.new.has_word_of("next_stage_verbs") and all(
         facts.is_next_to_listed(term, "positions") for term in facts.numeric_terms
@@ -67,7 +67,7 @@ def has_advanced(facts: FactComparison) -> bool:
 
 
 def differs_only_in_numbers(facts: FactComparison) -> bool:
-    """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
+    """Return whether only numbers and dates differ, or, if the newer fact reports a change, little else."""
     result_verbs = list_words("present_result_verbs")
     rest = [
         term

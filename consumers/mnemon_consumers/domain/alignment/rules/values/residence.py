@@ -64,6 +64,7 @@ def is_town(term: Term) -> bool:
 def _is_duration(word: str) -> bool:
     """Return whether a date or unit may tell how long a stay is.
 
-    In the prepositional or dative it tells when something happens: «на прошлой неделе» (last week).
+    In the prepositional or dative, such a word tells when something happens: «на прошлой неделе» (last
+    week).
     """
     return is_date_or_unit(word) and list_grammemes(word).isdisjoint(("loct", "datv"))

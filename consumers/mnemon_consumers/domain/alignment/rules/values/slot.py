@@ -43,7 +43,8 @@ def find_changed_slot(facts: FactComparison) -> str | None:
     """Return the slot, such as `residence`, that has another value in the newer fact.
 
     Returns:
-        None if no slot clearly has another value.
+        None if no slot clearly has another value. The result may also be `language level`, which is no slot
+        of the lexicon.
     """
     if facts.old.is_planned or _tells_former_state(facts.old):
         return None

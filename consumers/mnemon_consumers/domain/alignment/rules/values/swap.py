@@ -1,4 +1,4 @@
-"""Swaps: whether the newer fact says that another thing has taken the place of one that it names."""
+"""Swaps: whether the newer fact says that a person has exchanged one thing for another."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words

@@ -361,7 +361,7 @@ def _is_credential(value: str) -> bool:
 def _is_opening_number(match: re.Match[str]) -> bool:
     """Return whether a matched number may be a code that opens something, such as a door.
 
-    It is neither a quantity, nor a year after a word such as `by` or `for`.
+    Such a number is neither a quantity, nor a year after a word such as `by` or `for`.
     """
     place = next(name for name, value in match.groupdict().items() if value is not None)
     rest = match.string[match.end(place) :]

@@ -40,7 +40,7 @@ _RANGE: Final = compile_pattern("(?: [TO UNTIL DASH] | (?P<and> AND) ) PREPOSITI
 _BETWEEN: Final = compile_pattern("BETWEEN THE? $")
 
 _BOTH_ENDS: Final = compile_pattern("[TO UNTIL AND SEVERAL_YEARS] | (?<! [EDGE RUSSIAN_EDGE]) DASH")
-"""Roles in a phrase that names the beginning and the end of a period; "mid-June" does not."""
+"""Roles in a phrase that names the beginning and the end of a period, unlike "mid-June"."""
 
 
 def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:

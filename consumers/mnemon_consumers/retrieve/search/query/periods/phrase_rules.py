@@ -117,7 +117,10 @@ def _read_phrase(sentence: DateSentence, start: int, rules: Sequence[_PhraseRule
 
 
 def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]] | None:
-    """Read a distance from today such as "two weeks ago", or "in two weeks" with `direction` 1."""
+    """Read a distance from today such as "two weeks ago", or "in two weeks" with `direction` 1.
+
+    Several days, weeks, months or years without a number, as in "weeks ago", give None.
+    """
     few, count = match.get_number("few"), match.get_number("count")
     kind = match.get_kind("unit")
     number = few or count
@@ -142,7 +145,10 @@ def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[DateRa
 
 
 def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "the last two weeks", which end today, or "the next two weeks", which begin today."""
+    """Read "the last two weeks", which end today, or "the next two weeks", which begin today.
+
+    "The past day", hours and minutes give None.
+    """
     kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
     number = match.get_number("few") or match.get_number("count")
     if number is None:
@@ -162,6 +168,9 @@ def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
     """Return the day that is `count` units of `kind` after `today`; before it if `count` is negative.
 
     A month after 31 January is the last day of February.
+
+    Raises:
+        ValueError: `kind` is no unit of whole days.
     """
     match kind:
         case WordKind.DAY_UNIT:
@@ -213,7 +222,10 @@ def _read_year_range(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
 
 def _read_days_of_month(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read a day of a month, or several, with or without a year."""
+    """Read a day of a month, or several days in a row, with or without a year.
+
+    A day that does not exist, or an end before the beginning, gives None.
+    """
     month, day, last = (match.get_number(name) for name in ("month", "day", "last_day"))
     assert month is not None
     assert day is not None
@@ -324,7 +336,10 @@ def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
 
 
 def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read a year before its month, season or day: "last year in March", "2023 in summer"."""
+    """Read a year before its month, season or day: "last year in March", "2023 in summer".
+
+    If no such phrase follows the year, the result is None.
+    """
     year = match.get_year()
     inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_YEAR)
     if year is None or inner is None or not all(dates.is_yearly for dates in inner.ranges):
@@ -333,7 +348,10 @@ def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | Non
 
 
 def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[DateRange, ...]] | None:
-    """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK"."""
+    """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK".
+
+    If no week, month, season or year follows the part, the result is None.
+    """
     kind = match.get_kind("unit")
     if kind is not None:
         return match.found.end(), (_build_unit(kind, match.today, 0),)
@@ -344,7 +362,7 @@ def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[DateRange, ...]] |
 
 
 def _read_edge(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read the beginning, the middle or the end of a period."""
+    """Read the beginning, the middle or the end of a period; None if no period follows."""
     whole, edge = _read_whole_period(match), match.get_number("edge")
     if whole is None or edge is None:
         return None
@@ -352,7 +370,10 @@ def _read_edge(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
 
 def _read_part(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read a day, a week or a half of a period, counted from its beginning or, for "last", from its end."""
+    """Read a day, a week or a half of a period, counted from its beginning or, for "last", from its end.
+
+    If no period follows, or the period has no such part, the result is None.
+    """
     whole, place, kind = _read_whole_period(match), match.get_number("place"), match.get_kind("part")
     if whole is None or place is None:
         return None
