@@ -263,8 +263,8 @@ def save_candidate(
 ) -> list[DecisionEvent]:
     """Return the events that save a candidate as a separate fact, with the evictions that make room.
 
-    If a fact of high importance would have to be evicted for a fact of lower than high importance, the only
-    event rejects the proposal.
+    The event of the fact records the decision `by`. If a fact of high importance would have to be evicted for
+    a fact of lower than high importance, the only event rejects the proposal.
     """
     proposal, fact = candidate.proposal, candidate.fact
     evicted = choose_evictions(fact, known.list_live(proposal.at), settings.limits, joins=True)
@@ -291,8 +291,9 @@ def _write_fact(
 ) -> list[DecisionEvent]:
     """Return the events that give `other` the content of `fact`, or confirm `other` if it has this content.
 
-    A change of the tier may evict facts. If a fact of high importance would have to be evicted for a fact of
-    lower than high importance, the only event rejects the proposal.
+    The event of the fact records the decision `by`. A change of the tier may evict facts. If a fact of high
+    importance would have to be evicted for a fact of lower than high importance, the only event rejects the
+    proposal.
     """
     event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:

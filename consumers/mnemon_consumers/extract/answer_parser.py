@@ -53,7 +53,7 @@ _THOUGHTS_END: Final = "</think>"
 
 
 class UnreadableAnswer(Exception):
-    """An answer that is too long or has no readable list of facts. The error text quotes none of it."""
+    """An answer that is too long or has no readable list of facts. The error text does not quote it."""
 
 
 def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
@@ -98,7 +98,8 @@ def _keep_texts(value: object) -> tuple[str, ...]:
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
     """Return an annotation with a schema that is stricter than the parser.
 
-    The schema has only keywords that every provider's strict mode supports.
+    `kind` is a type of JSON Schema; `or_null` allows null, too. The schema has only keywords that every
+    provider's strict mode supports.
     """
     schema = {"type": kind, **more}
     return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if or_null else schema)

@@ -216,7 +216,8 @@ def build_answered_event(
 ) -> LogEvent:
     """Return the event that completes a window; `extracted` is the content of the answer.
 
-    A window that was given up and reopened may end again, so each end has an id of its own.
+    `death` is None unless the window is given up. A window that was given up and reopened may end again, so
+    each end has an id of its own.
     """
     held = extracted or ParsedAnswer(())
     too_many = len(held.beyond_limit)

@@ -53,7 +53,8 @@ class PeriodicScan:
     async def _choose_scan(self, last: TenantScan) -> TenantScan | None:
         """Return the scan to continue or start; None if no scan is due.
 
-        The first call for a tenant only records that the tenant's first interval begins.
+        `last` is the last scan of a tenant. The first call for a tenant only records that the tenant's first
+        interval begins.
         """
         now = datetime.now(UTC)
         of = self._settings.get_settings(last.tenant).extraction

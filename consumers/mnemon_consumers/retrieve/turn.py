@@ -172,7 +172,10 @@ async def read_unsummarised_messages(
 async def _count_unread(
     turn: ContextTurn, seen: PositionedValue[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
-    """Return counts of older messages, from the cache or the projections; `seen` may have some of these."""
+    """Return counts of older messages, from the cache or the projections; `seen` may have some of these.
+
+    `edges` are the log positions at which the counts begin, see `find_count_edges`.
+    """
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find_counts(owner, view, edges)
     if counted is None:

@@ -61,7 +61,12 @@ def build_corrections(
 ) -> CorrectionPlan:
     """Return the corrections and their events, and apply the events to the facts of `standing`.
 
-    `now` is the current time by the clock of the log; facts that expire at or before it are not restored.
+    Args:
+        owner: the user.
+        standing: the state of the user's log.
+        redecided: the facts that the user would have under other settings.
+        limits: the tenant's limits of facts.
+        now: the current time by the clock of the log; facts that expire at or before it are not restored.
     """
     return _CorrectionBuilder(owner, standing, redecided, now).build_corrections(limits)
 

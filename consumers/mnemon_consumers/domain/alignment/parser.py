@@ -147,7 +147,8 @@ class _Parser:
         One of these is enough: a letter of another alphabet; a word such as "nicht", which denies something
         in another language, while the lexicon has less than half of the other words; or at least
         `FOREIGN_WORDS` words (`FOREIGN_CYRILLIC_WORDS` if one is Cyrillic), none of them in the lexicon.
-        Homographs such as "in", and words with a capital after the first word, do not count.
+        Homographs such as "in", and words with a capital after the first word, do not count. `lookups` has
+        the lookup forms of each token.
         """
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True

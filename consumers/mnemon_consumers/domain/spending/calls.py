@@ -48,7 +48,10 @@ def build_call_event(
 
 
 def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
-    """Return the cost of `usage` in US dollars; None if the model has no price."""
+    """Return the cost of `usage` in US dollars; None if the model has no price.
+
+    With `in_batch`, the factor of the price for batches applies.
+    """
     price = find_price(model, spending.prices)
     if price is None:
         return None

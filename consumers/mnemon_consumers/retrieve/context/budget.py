@@ -32,7 +32,7 @@ class FittedContext(NamedTuple):
 
     Attributes:
         context: the part of the context that is shown.
-        rendered: its rendered form; empty if nothing fits.
+        rendered: the rendered form of this part; empty if nothing fits.
         tokens: tokens of the whole context, at most the budget.
         sections: a report for each section with items, shown or left out. The sum of their tokens may exceed
             `tokens`. Items that another section shows do not count as `left_out`.

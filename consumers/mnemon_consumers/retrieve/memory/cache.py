@@ -125,7 +125,7 @@ class UserCache:
     ) -> None:
         """Put messages into an entry, and evict other users' entries until it fits.
 
-        An entry larger than the whole cache is dropped.
+        An entry larger than the whole cache is dropped. An entry that has left the cache stays outside.
         """
         entry[conversation] = MeasuredView(view, _measure_messages(view.value))
         self._message_entries.weigh(owner, entry)
@@ -137,7 +137,7 @@ class UserCache:
     def weigh_hit_entry(self, owner: Owner, entry: HitEntry) -> None:
         """Measure an entry that has grown, and evict other users' entries until it fits.
 
-        An entry larger than the whole cache is dropped.
+        An entry larger than the whole cache is dropped. An entry that is no longer in the cache is ignored.
         """
         self._hit_entries.weigh(owner, entry)
 

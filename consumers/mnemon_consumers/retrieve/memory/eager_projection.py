@@ -10,7 +10,7 @@ from mnemon_infra.database.projections.writer import write_rows
 
 
 class EagerProjection:
-    """Projection of events ahead of `persist`; it also makes every process drop its cache of the user."""
+    """Projection of events ahead of `persist`, after which every process drops its cache of the user."""
 
     def __init__(self, broker: Broker, database: Database, memory: Memory) -> None:
         """Create the projection; `broker` is the broker that answers requests."""

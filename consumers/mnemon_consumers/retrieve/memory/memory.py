@@ -36,7 +36,9 @@ LOADED = 50
 class Memory:
     """The memory of each user, from the cache, or from the projections and the log tail.
 
-    The methods `find_cached_*` read only the cache. `users` is the maximum number of users with cached parts.
+    The methods `find_cached_*` read only the cache. In all methods, `min_seq` is the log position that the
+    result has to reflect, None for any, and the conversation None is the current conversation. `users` is the
+    maximum number of users with cached parts.
 
     Attributes:
         count_cache: counts of messages from earlier requests.

@@ -126,7 +126,8 @@ def _has_reversed_order(facts: FactComparison) -> bool:
 def _have_changed_places(facts: FactComparison, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
     """Return whether two people or names have exchanged their places before and after the verb.
 
-    False for Russian names in the same forms, because their forms tell subject from object.
+    `first` and `second` are pairs of matched terms. The result is False for Russian names in the same forms,
+    because their forms tell subject from object.
     """
     (a, b), (c, d) = first, second
     if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:

@@ -74,7 +74,10 @@ def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = Fals
 def decide_different(
     facts: FactComparison, evidence: str, *, is_contradicted: bool = True
 ) -> RelationVerdict:
-    """Decide that the facts are about different things, or contradict each other."""
+    """Decide that the facts are about different things, or contradict each other.
+
+    `is_contradicted` is False if nothing in the facts shows that they differ, see `RelationVerdict`.
+    """
     return RelationVerdict(FactRelation.DIFFERENT, evidence, facts.score, is_contradicted=is_contradicted)
 
 

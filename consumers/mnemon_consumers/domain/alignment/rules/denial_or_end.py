@@ -1,4 +1,7 @@
-"""Ends and denials: whether one fact denies the other, or says that it is over or holds again."""
+"""Ends and denials: whether one fact denies what the other fact says, ends it, or says that it holds again.
+
+The parameter `left_new` has the terms that `_list_unmatched_of_end` returns.
+"""
 
 from collections.abc import Sequence
 from typing import Final

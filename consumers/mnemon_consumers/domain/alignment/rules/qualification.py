@@ -224,7 +224,8 @@ def _has_other_condition(alignment: Alignment) -> bool:
 def _is_shared(condition: range, alignment: Alignment, side: int) -> bool:
     """Return whether the other fact has a term of a condition.
 
-    If the condition has no terms, the other fact must have all words of the condition.
+    If the condition has no terms, the other fact must have all words of the condition. `side` is 0 if the
+    condition is in the older fact, and 1 if it is in the newer fact.
     """
     statement, other = alignment.statements[side], alignment.statements[1 - side]
     if any(term.place in condition for term in statement.terms):

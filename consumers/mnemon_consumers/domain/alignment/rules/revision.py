@@ -125,7 +125,8 @@ def _is_denied_value(statement: ParsedFact, term: Term) -> bool:
 def _has_denied_value(alignment: Alignment, denied: Sequence[Term]) -> bool:
     """Return whether the newer fact denies the value of the older fact, and both are about the same thing.
 
-    The newer fact may lack the verb of the older fact, if both facts have another word in common.
+    `denied` has the values that the newer fact denies. The newer fact may lack the verb of the older fact, if
+    both facts have another word in common.
     """
     old, new = alignment.statements
     values = [a for a, b in alignment.pairs if any(b is term for term in denied)]

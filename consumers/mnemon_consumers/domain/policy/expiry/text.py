@@ -124,7 +124,7 @@ def _has_other_statement(text: str, matches: Sequence[re.Match[str]], language: 
 
 
 def _find_next_day(end: _NamedEnd, day: date) -> date | None:
-    """Return the day after the last day of an end; None if its words are not a clear date.
+    """Return the day after the last day of an end; None if the words of the end are not a clear date.
 
     `day` is the day of the statement.
     """

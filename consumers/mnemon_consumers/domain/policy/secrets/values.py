@@ -37,7 +37,7 @@ SERVICES: Final = split_word_list(
     notion jira sim sms pin otp nas smb ftp rdp 1password keepass keepassxc bitwarden lastpass
     enpass dashlane"""
 )
-"""Names in Latin letters that follow "password" and name the thing that it opens."""
+"""Names in Latin letters that follow "password" and name the thing that the password opens."""
 
 _TRIMMED: Final = ".,;:!?…" + OPENING + CLOSING
 _DATE: Final = re.compile(
@@ -109,7 +109,7 @@ HINT: Final = (
     r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
     r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
 )
-"""Nouns before a value that tell its meaning: "his dog's name, biscuit"."""
+"""Nouns before a value that tell what the value means: "his dog's name, biscuit"."""
 
 DATE_HINT: Final = (
     r"(?:birthday|birth\syear|birth\sdate|(?:date|year|day)\sof\s\w+|anniversary|zip\scode|postcode|"

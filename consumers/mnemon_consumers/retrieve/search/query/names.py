@@ -381,6 +381,13 @@ def _may_be_name(word: str, *, is_cased: bool, is_capital: bool, is_sure: bool) 
     """Return whether a word may be a name.
 
     In a text with capital letters, an ordinary word in lower case is not a name.
+
+    Args:
+        word: the word in lower case.
+        is_cased: whether the text has both capital and small letters.
+        is_capital: whether the word has a capital letter in such a text.
+        is_sure: whether the capital letter can only mark a name: the word does not begin a sentence, or ends
+            in "'s".
     """
     given = _load_given_names()
     if is_sure or (is_capital and word not in given.function_words):
@@ -405,7 +412,7 @@ def _matches_text_only(word: str, is_sure: bool) -> bool:
     """Return whether a word matches names by its text only, and not by its sound.
 
     This holds for nicknames such as "Mum", for words that sound like a name ("week" like Vic, "see" like Si),
-    and for Russian words of the dictionary that are no names.
+    and for Russian words of the dictionary that are no names. `is_sure` is that of `_may_be_name`.
     """
     given = _load_given_names()
     if not given.sound_alikes.isdisjoint(list_lemmas(word) | {word}):

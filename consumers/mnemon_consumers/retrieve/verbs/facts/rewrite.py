@@ -61,7 +61,8 @@ def find_conflict(
 ) -> FactConflict | None:
     """Return the conflict of a changed fact; None without a conflict.
 
-    A conflict is another fact with the same words, or a tier without room for the fact.
+    A conflict is another fact with the same words, or a tier without room for the fact. Only a text or a tier
+    that differs from that of `former`, the fact before the change, can be in conflict.
     """
     others = list(others)
     if fact.text != former.text:
