@@ -47,7 +47,7 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
         return msgspec.json.encode(self)
 
     def encode_newest(self, most_bytes: int) -> bytes:
-        """Return the JSON of the reply with the newest messages that fit, and the number of the others.
+        """Return the JSON of the reply with the newest messages that fit, and how many are left out.
 
         Raises:
             MessageTooLong: the newest message alone does not fit.

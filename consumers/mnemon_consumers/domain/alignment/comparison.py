@@ -69,7 +69,7 @@ class FactComparison:
         return bool(list_kinds(term for term, _ in self.alignment.pairs) - KINDS_OF_DETAILS)
 
     def says_same_of_subject(self) -> bool:
-        """Return whether facts have terms in common besides the subject, words for people and light words."""
+        """Return whether the facts share terms besides the subject, words for people and light words."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs

@@ -66,7 +66,7 @@ _OVERRIDE: Final = compile_pattern(
     (?:игнорир\w+|забудь(?:те)?|отмени(?:те)?|обойди(?:те)?)\s+(?:\w+\s+){0,3}?
     (?:инструкци\w+|указани\w+|команд\w*|правил\w*|промпт\w*)(?!\w)"""
 )
-"""Prompt injections, anywhere in a text: orders to drop the rules, for the model that later reads a memory."""
+"""Prompt injections, anywhere in a text: orders to a model, which reads the memory later, to drop rules."""
 
 
 def is_command(text: str) -> bool:

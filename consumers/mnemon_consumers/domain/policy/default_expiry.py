@@ -43,7 +43,7 @@ def compute_rewritten_expiry(
         former: the fact in its old words. If these words named an end and have changed, the former end is
             dropped.
         text: the new words.
-        end: the end that the new words name, see `find_expiry`; None if they name none.
+        end: the end that the new words name, see `find_expiry`; None if they name no end.
         tier: the new tier of the fact.
         at: the time of the change.
         limits: the tenant's limits.

@@ -273,7 +273,8 @@ class BatchLifecycle:
     def _count_failure(self, window: StoredWindow, now: datetime) -> FailedWindow:
         """Count a failure for a window whose batch failed without naming the line that caused it.
 
-        After the last attempt the window gets a request of its own, which shows whether it is the cause.
+        After the last attempt the window gets a request of its own, which shows whether the window is the
+        cause.
         """
         most = self._settings.get_settings(window.tenant).extraction.attempts
         attempts = min(window.attempts + 1, most - 1)

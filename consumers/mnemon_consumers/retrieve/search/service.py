@@ -144,7 +144,7 @@ class Search:
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
     async def _search_scopes(self, inputs: ScopeInputs) -> dict[FoundScope, ScopeAnswer | Exception]:
-        """Return the answer of each scope, or the error because of which it cannot be searched now."""
+        """Return the answer of each scope, or the error because of which the scope cannot be searched now."""
         # Messages first: the others compute while PostgreSQL looks up messages.
         scopes = sorted(inputs.parts, key=lambda scope: scope != "messages")
         answers = await asyncio.gather(*(self._search_scope(scope, inputs) for scope in scopes))
