@@ -47,7 +47,8 @@ def measure_head(tokens: Sequence[Token]) -> int:
     """Return the number of tokens at the beginning that are the subject.
 
     Returns:
-        0 if the subject is the user or a pronoun such as "she", or if there is none.
+        0 if the subject is the user or a pronoun such as "she", or if there is none. If an English
+        fact has no verb near its beginning, the number of determiners before the subject, such as "the".
     """
     if not tokens or _is_user_after_time(tokens):
         return 0
