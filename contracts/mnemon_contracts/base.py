@@ -80,7 +80,7 @@ class Contract(BaseModel):
     def list_unknown_fields(cls, body: bytes) -> tuple[str, ...]:
         """Return the top-level fields of a JSON object that this contract lacks, and that `parse` ignores.
 
-        Return nothing for a body that is not a JSON object.
+        A body that is not a JSON object has none.
         """
         return tuple(name for name in _parse_object(body) if name not in cls.model_fields)
 
@@ -97,7 +97,7 @@ class Contract(BaseModel):
             raise _build_invalid_body(error, value=fields) from error
 
     def serialize(self) -> bytes:
-        """Return the JSON that `encode_body` returns, without a check of its size, as for a reply."""
+        """Return the JSON that `encode_body` returns, of any size; `BODY_LIMIT` does not limit replies."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
 
     def encode_body(self) -> bytes:
@@ -135,8 +135,9 @@ def is_empty(value: tuple[object, ...]) -> bool:
 _UNION_LABEL: Final = re.compile(
     r"<.*>|[a-z-]+\[.*\]|(?:constrained-)?(?:bool|dict|float|int|list|str)|NoneType", re.DOTALL
 )
-"""Part of the path in pydantic's error that names a member of a union, not a field: a type, or a tag. A key
-of the caller may look the same.
+"""Pattern of a part of the path in pydantic's error that names a member of a union, not a field.
+
+The part is a type or a tag. A key of the caller may look the same.
 """
 
 
@@ -293,7 +294,7 @@ def check_text(field: str, text: str) -> str:
 
 
 def check_identifier(field: str, identifier: str) -> str:
-    """Check an id outside of a body, for example in a header, and return it.
+    """Check an id outside of a body, for example in a header, and return it; an empty id passes the check.
 
     Raises:
         InvalidBody: the id is too long, contains U+0000 or is not valid Unicode. The error names the field.
@@ -325,7 +326,7 @@ MomentOrDay = Annotated[Moment, BeforeValidator(_parse_day_or_time)]
 """A `Moment`, or a day such as `2026-11-21`, which models write; a day means its first moment in UTC."""
 
 Json = Annotated[JsonValue, AfterValidator(_check_storable_json)]
-"""Any JSON value without U+0000, lone surrogates, NaN and infinities."""
+"""Any JSON value without U+0000, lone surrogates, NaN or infinities."""
 
 JsonObject = dict[Text, Json]
 """A JSON object."""

@@ -250,9 +250,10 @@ def define_mcp_tool(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _simplify_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without references and without null, because optional fields may be omitted.
+    """Return a schema for models: without references, the keys of `_FOR_CHECKING_ONLY`, and null.
 
-    If a value may have several types, keep one type; an enumeration takes precedence.
+    A model can omit an optional field. If a value may have several types, keep one type; an enumeration takes
+    precedence.
     """
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]

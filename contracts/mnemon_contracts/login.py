@@ -21,12 +21,13 @@ CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
 class LoginUnusable(ValueError):
     """A login cannot be used.
 
-    A variable names an unusable file, a private key has no certificate, or the package `nkeys` is missing.
+    A variable names an unusable file, a private key has no certificate or does not match it, or the package
+    `nkeys` is missing.
     """
 
 
 def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of `nats.connect` for login and encryption.
+    """Return the arguments of `nats.connect` for login and encryption, of which there may be none.
 
     Args:
         url: the servers; a login in the address takes precedence over `CREDENTIALS` and `NKEY_SEED`.
@@ -34,8 +35,8 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
             as not set.
 
     Raises:
-        LoginUnusable: a file cannot be read or has the wrong contents, a private key has no certificate, or
-            the package `nkeys` is missing.
+        LoginUnusable: a file cannot be read or has the wrong contents, a private key has no certificate or
+            does not match it, or the package `nkeys` is missing.
     """
     options: dict[str, Any] = {}
     if not re.search(r"//[^/,]*@", url):

@@ -158,7 +158,7 @@ def build_trigger_subject(consumer: str, tenant: str, user: str, conversation: s
 
 
 def build_message_trigger_subject(consumer: str, seq: int) -> str:
-    """Return the subject of a trigger that names users with new messages; `seq` is the last position."""
+    """Return the subject of a trigger that names users with new messages up to the log position `seq`."""
     return f"work.{consumer}.{seq}"
 
 
@@ -207,7 +207,7 @@ def build_user_letter_filters(tenant: str, user: str) -> tuple[str, ...]:
     """Return the filters that together match the dead letters of a user.
 
     They do not match a dead letter whose subject spells an id in another way than `encode_token`, such as
-    `%61` for `a`. `find_letter_origin` also finds the user of such a letter.
+    `%61` for `a`. If the letter is that of an event, `find_letter_origin` finds its user all the same.
     """
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
@@ -329,7 +329,10 @@ def parse_subject(subject: str) -> Address:
 
 
 def find_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation of a `chat` or `memory` subject; None if it names no user."""
+    """Return owner and conversation of a `chat` or `memory` subject.
+
+    The result is None if the subject names no user, and for any other subject.
+    """
     match subject.split("."):
         case ["chat" | "memory" as space, tenant, user, *rest]:
             owner = _decode_any_spelling(tenant), _decode_any_spelling(user)
@@ -343,7 +346,10 @@ def find_origin(subject: str) -> SubjectOrigin | None:
 
 
 def find_letter_origin(subject: str) -> SubjectOrigin | None:
-    """Return owner and conversation that a dead letter's subject names; None if it names no user."""
+    """Return the owner and the conversation that the subject of an event's dead letter names.
+
+    The result is None if the subject names no user, and for dead letters of other messages, such as triggers.
+    """
     return find_origin(subject.split(".", 2)[-1])
 
 

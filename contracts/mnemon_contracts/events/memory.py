@@ -108,8 +108,18 @@ class Fact(Contract):
     """Content of one version of a fact."""
 
     text: Text = Field(description="Text of the fact, one sentence.")
-    kind: Kind = Field(default="user_fact", description="Kind of the fact.")
-    tier: Tier = Field(default="archive", description="Tier of the fact.")
+    kind: Kind = Field(
+        default="user_fact",
+        description="Kind of the fact: `user_fact` (who the user is, has or knows), `preference` (what the "
+        "user likes, wants or is used to), `event` (something that happens or has happened at a time), "
+        "`conversation_insight` (how the user thinks or works) or `conversation_summary` (an outcome of a "
+        "conversation).",
+    )
+    tier: Tier = Field(
+        default="archive",
+        description="Tier of the fact: `profile` is for every context, `working` for every context until "
+        "`expires_at`, and `archive` for contexts whose query finds the fact.",
+    )
     importance: int = Field(
         default=5, ge=1, le=10, description="Importance, 1 to 10; 8 and above is high, 3 and below is low."
     )
@@ -216,7 +226,11 @@ class FactForgottenV1(FactEvent):
     """A fact is removed on request, in favour of another fact, or together with its source messages."""
 
     fact_id: Identifier = Field(description="Id of the fact.")
-    reason: Reason = Field(default="requested", description="Reason for the removal.")
+    reason: Reason = Field(
+        default="requested",
+        description="Reason for the removal; `superseded`: another fact replaces the fact. A fact that is "
+        "removed together with its source messages has the default.",
+    )
 
 
 class FactExpiredV1(Event):
@@ -305,7 +319,8 @@ class DocumentAddedV1(Event):
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
-        default=None, description="Name of the document's collection, such as a repository."
+        default=None,
+        description="Name of the document's collection, for example that of a folder or a repository.",
     )
     metadata: JsonObject | None = Field(default=None, description="Arbitrary data of the sender.")
     origin: Origin | None = Field(
@@ -348,7 +363,7 @@ class BatchIntendedV1(Event):
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     provider: Text = Field(description="Name of the provider.")
     model: Text = Field(description="Name of the model.")
-    purpose: Literal["extract", "compact"] = Field(description="Purpose of the batch.")
+    purpose: Literal["extract", "compact"] = Field(description="Consumer whose requests the batch has.")
     windows: tuple[Window, ...] = Field(
         description="Windows of this user in the batch, at most 40; further events list the other windows."
     )
@@ -457,4 +472,6 @@ class ModelCalledV2(Event):
 class ModelCalledV1(ModelCalledV2):
     """A language model was called; version 1 lacks the purpose `chat` of version 2."""
 
-    purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")
+    purpose: Literal["extract", "compact"] = Field(
+        description="Purpose of the call: the consumer that made it."
+    )

@@ -25,7 +25,7 @@ Schema = Mapping[str, Any]
 
 
 def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
-    """Return the changes in `current` that break users of `released`; empty if no change does.
+    """Return the changes in `current` that break users of `released`; an empty list if there are none.
 
     Both arguments are JSON Schemas as pydantic writes them. Each entry names a field and its change.
     """

@@ -16,7 +16,10 @@ class Settings(Contract):
 
 
 def check_minimum(value: Number, other: str, info: ValidationInfo) -> Number:
-    """Return the value; raise ValueError if it is below another setting's value."""
+    """Return the value; raise ValueError if it is below the value of the setting `other`.
+
+    `other` is a field above this one in the same group. If it is None or invalid, there is no limit.
+    """
     least = info.data.get(other)
     if least is not None and value < least:
         raise ValueError(
@@ -26,7 +29,10 @@ def check_minimum(value: Number, other: str, info: ValidationInfo) -> Number:
 
 
 def check_maximum(value: Number, other: str, info: ValidationInfo) -> Number:
-    """Return the value; raise ValueError if it is above another setting's value."""
+    """Return the value; raise ValueError if it is above the value of the setting `other`.
+
+    `other` is as for `check_minimum`.
+    """
     most = info.data.get(other)
     if most is not None and value > most:
         raise ValueError(f"{value} is more than {other}, which is {most}; lower this value, or raise {other}")

@@ -17,7 +17,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.groups import SettingsV1
 
 Document: TypeAlias = Mapping[str, Any]
-"""A JSON object with groups of settings. Functions return changed copies of a document."""
+"""A JSON object with settings and groups of settings by name. Functions return changed copies of it."""
 
 NOTHING: Document = MappingProxyType({})
 """Document that sets no value."""
@@ -121,7 +121,7 @@ def set_value(document: Document, name: str, value: Any) -> Document:
 
 
 def unset_value(document: Document, name: str) -> Document:
-    """Return a copy of the document without a setting or a group.
+    """Return a copy of the document in which a setting, or each setting of a group, has no value.
 
     Raises:
         InvalidBody: no setting and no group has this name.

@@ -39,7 +39,7 @@ def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
-        raise ValueError(f"{name!r} is not a time zone; expected a name such as Europe/Moscow") from error
+        raise ValueError(f"{name!r} is not a time zone; use a name such as Europe/Moscow") from error
     return name
 
 
@@ -85,8 +85,8 @@ class Policy(Settings):
         default=12,
         ge=1,
         le=10_000,
-        description="Minimum length of a fact, in characters; a Chinese, Japanese or Korean one counts as "
-        "two.",
+        description="Minimum length of a fact, in characters; a Chinese, Japanese or Korean character "
+        "counts as two.",
     )
     max_length: int = Field(
         default=240,
@@ -418,7 +418,7 @@ class ContextSettings(Settings):
     key_facts: Literal["all", "high"] = Field(
         default="all",
         description="Facts of the tier `profile` that every context shows: `all`, or only facts of "
-        "`high` importance (8 and above). The other facts of this tier are shown if they fit the query.",
+        "`high` importance (8 and above). The other facts of this tier are shown if the query finds them.",
     )
     conversation_hits: int = Field(
         default=3,

@@ -73,7 +73,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "003": Preset(
-            "Summary, user data, ten messages, and facts and earlier messages that fit the query",
+            "Summary, user data, ten messages, and facts and earlier messages found for the query",
             {
                 "recent_messages": 10,
                 "context.sections.user_data": 300,

@@ -124,7 +124,12 @@ class ContextV1(Contract):
         "`task_id`, at least its first 600, because results of the task take room. Default: the last message "
         "of the user.",
     )
-    format: Format = Field(default="messages", description="Format of the context.")
+    format: Format = Field(
+        default="messages",
+        description="`messages`: a system message for each section, and the recent messages with their own "
+        "roles. The other formats are one text, with the sections in elements such as `<user_data>` (`xml`), "
+        "below titles such as `[USER DATA]` (`blocks`), or below headings (`markdown`).",
+    )
     budget: int | None = Field(
         default=None,
         ge=1,

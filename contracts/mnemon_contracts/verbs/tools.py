@@ -108,12 +108,13 @@ class SearchV1(SearchRequest):
 
 
 class DocumentPassage(Contract):
-    """Place of a hit in a document."""
+    """The lines of a document that a hit shows, and the title, source and collection of the document."""
 
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
-        default=None, description="Name of the document's collection, such as a repository."
+        default=None,
+        description="Name of the document's collection, for example that of a folder or a repository.",
     )
     first_line: int = Field(ge=1, description="Number of the first line of the hit in the document, from 1.")
     last_line: int = Field(ge=1, description="Number of the last line of the hit in the document.")
@@ -137,7 +138,8 @@ class SearchHitV2(Contract):
         default=None, description="Components of the score by name, if `explain` is set."
     )
     passage: DocumentPassage | None = Field(
-        default=None, description="For a document: place of the text in the document."
+        default=None,
+        description="For a document: its title, source and collection, and the lines of the hit.",
     )
 
 
@@ -221,7 +223,7 @@ class ReadV1(Contract):
 
 
 class GetV2(Contract):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+    """Return one whole fact, message, document or summary, such as one that a hit shows in part.
 
     A long document is returned in parts.
     """
@@ -239,7 +241,7 @@ class GetV2(Contract):
 
 
 class GetV1(GetV2):
-    """Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+    """Return one whole fact, message, document or summary, such as one that a hit shows in part.
 
     A long document is returned in parts.
     """
@@ -285,7 +287,8 @@ class DocumentInfo(Contract):
     title: Text | None = Field(default=None, description="Title of the document.")
     source: Text | None = Field(default=None, description="Source of the document: a path or a URL.")
     collection: Text | None = Field(
-        default=None, description="Name of the document's collection, such as a repository."
+        default=None,
+        description="Name of the document's collection, for example that of a folder or a repository.",
     )
     origin: Origin | None = Field(
         default=None,

@@ -224,7 +224,7 @@ export interface ContextV1 {
    */
   query?: string | null;
   /**
-   * Format of the context.
+   * `messages`: a system message for each section, and the recent messages with their own roles. The other formats are one text, with the sections in elements such as `<user_data>` (`xml`), below titles such as `[USER DATA]` (`blocks`), or below headings (`markdown`).
    */
   format?: "messages" | "xml" | "blocks" | "markdown";
   /**
@@ -298,7 +298,7 @@ export interface DocumentInfo {
    */
   source?: string;
   /**
-   * Name of the document's collection, such as a repository.
+   * Name of the document's collection, for example that of a folder or a repository.
    */
   collection?: string;
   /**
@@ -555,11 +555,11 @@ export interface StoredFact {
    */
   text: string;
   /**
-   * Kind of the fact.
+   * Kind of the fact: `user_fact` (who the user is, has or knows), `preference` (what the user likes, wants or is used to), `event` (something that happens or has happened at a time), `conversation_insight` (how the user thinks or works) or `conversation_summary` (an outcome of a conversation).
    */
   kind?: "user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary";
   /**
-   * Tier of the fact.
+   * Tier of the fact: `profile` is for every context, `working` for every context until `expires_at`, and `archive` for contexts whose query finds the fact.
    */
   tier?: "profile" | "working" | "archive";
   /**
@@ -602,11 +602,11 @@ export interface Fact {
    */
   text: string;
   /**
-   * Kind of the fact.
+   * Kind of the fact: `user_fact` (who the user is, has or knows), `preference` (what the user likes, wants or is used to), `event` (something that happens or has happened at a time), `conversation_insight` (how the user thinks or works) or `conversation_summary` (an outcome of a conversation).
    */
   kind?: "user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary";
   /**
-   * Tier of the fact.
+   * Tier of the fact: `profile` is for every context, `working` for every context until `expires_at`, and `archive` for contexts whose query finds the fact.
    */
   tier?: "profile" | "working" | "archive";
   /**
@@ -678,7 +678,7 @@ export interface DocumentText {
    */
   source?: string;
   /**
-   * Name of the document's collection, such as a repository.
+   * Name of the document's collection, for example that of a folder or a repository.
    */
   collection?: string;
   /**
@@ -736,7 +736,7 @@ export interface SummaryText {
   at: string;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ * Return one whole fact, message, document or summary, such as one that a hit shows in part.
  *
  * A long document is returned in parts.
  */
@@ -759,7 +759,7 @@ export interface GetV1 {
   offset?: number;
 }
 /**
- * Return one whole fact, message, document or summary, such as the source of a hit of `search`.
+ * Return one whole fact, message, document or summary, such as one that a hit shows in part.
  *
  * A long document is returned in parts.
  */
@@ -1057,12 +1057,12 @@ export interface SearchHit {
     [k: string]: number;
   };
   /**
-   * For a document: place of the text in the document.
+   * For a document: its title, source and collection, and the lines of the hit.
    */
   passage?: DocumentPassage;
 }
 /**
- * Place of a hit in a document.
+ * The lines of a document that a hit shows, and the title, source and collection of the document.
  */
 export interface DocumentPassage {
   /**
@@ -1074,7 +1074,7 @@ export interface DocumentPassage {
    */
   source?: string;
   /**
-   * Name of the document's collection, such as a repository.
+   * Name of the document's collection, for example that of a folder or a repository.
    */
   collection?: string;
   /**
@@ -1183,7 +1183,7 @@ export interface SearchHitV2 {
     [k: string]: number;
   };
   /**
-   * For a document: place of the text in the document.
+   * For a document: its title, source and collection, and the lines of the hit.
    */
   passage?: DocumentPassage;
 }
@@ -1592,7 +1592,7 @@ export interface BatchIntendedV1 {
    */
   model: string;
   /**
-   * Purpose of the batch.
+   * Consumer whose requests the batch has.
    */
   purpose: "extract" | "compact";
   /**
@@ -1709,7 +1709,7 @@ export interface DocumentAddedV1 {
    */
   source?: string | null;
   /**
-   * Name of the document's collection, such as a repository.
+   * Name of the document's collection, for example that of a folder or a repository.
    */
   collection?: string | null;
   /**
@@ -1939,7 +1939,7 @@ export interface FactForgottenV1 {
    */
   fact_id: string;
   /**
-   * Reason for the removal.
+   * Reason for the removal; `superseded`: another fact replaces the fact. A fact that is removed together with its source messages has the default.
    */
   reason?:
     | "too_short"
@@ -2223,7 +2223,7 @@ export interface ModelCalledV1 {
    */
   model: string;
   /**
-   * Purpose of the call.
+   * Purpose of the call: the consumer that made it.
    */
   purpose: "extract" | "compact";
   /**
