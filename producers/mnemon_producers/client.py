@@ -277,11 +277,12 @@ class MemoryClient(MemoryTools):
         Args:
             user: the user whose context it is.
             query: the user's message, for which memory is searched. Default: the user's last message.
-            format: the form in which the context is rendered.
+            format: `messages` gives messages with roles; `xml`, `blocks` and `markdown` give one text, as
+                `text` of the reply and as its only message.
             budget: the maximum number of tokens. Default: the tenant's setting.
             min_seq: reflect the log up to this position, which a publish returned.
-            as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position. It
-                needs a snapshot as of this moment, which `mnemon rebuild --until` makes.
+            as_of: answer as of this former time, UTC unless it has an offset, or log position. The answer
+                needs a snapshot as of it, which `mnemon rebuild --until` makes.
             task_id: the id of the bot's task whose tool results are added to the query.
             conversation: None means the user's current conversation.
             preceding: the last messages before the query, oldest first, at most four. A query that depends

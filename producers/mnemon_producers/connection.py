@@ -1,4 +1,4 @@
-"""A bot's connection to NATS, which reconnects without a limit of attempts and explains missing replies."""
+"""Connection of a bot to NATS, which reconnects without a limit of attempts, and denials of permission."""
 
 import asyncio
 import logging

@@ -151,7 +151,7 @@ class FactTools:
                 documents if `collection` or `origin` is given.
             explain: return for each hit the components of its score, in `parts`.
             min_seq: reflect the log up to this position.
-            as_of: the moment of a past state: a time, UTC unless it has an offset, or a log position.
+            as_of: search as of this former time, UTC unless it has an offset, or log position.
             collection: search only documents of this collection, such as a repository.
             origin: search only files of indexed folders of this kind: `folder` or `repository`.
             conversation: the conversation whose newest messages `short` finds and `long` leaves out; None

@@ -10,7 +10,7 @@ class Timeouts:
     Args:
         publish: timeout of one attempt at publishing.
         retry: time for further attempts at publishing, from the first failure on.
-        ask: timeout of every other request.
+        ask: timeout of a request, except those with the timeout `save`.
         save: timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the
             decision on a saved fact, and for the stores of an erasure.
     """

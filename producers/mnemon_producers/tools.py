@@ -146,7 +146,7 @@ class MemoryTools(FactTools):
                 creates an id; then a repeated call after a timeout may add a second document.
             title: the title.
             source: the path or the address of the text.
-            collection: the name of the document's collection, such as a repository.
+            collection: the name of the document's collection, for example that of a repository.
             origin: the kind of folder that the document is a file of: `folder` or `repository`.
             limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 

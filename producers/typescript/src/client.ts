@@ -42,7 +42,7 @@ export interface Timeouts {
   publish: number;
   /** Of all attempts at publishing together, from the first failure on. Default: 30,000. */
   retry: number;
-  /** Of every other request. Default: 3,000. */
+  /** Of a request, except those with the timeout `save`. Default: 3,000. */
   ask: number;
   /** Of `save`, `update`, `forget` and `erase`. `retrieve` waits up to 5 s for a decision on a fact. Default: 7,000. */
   save: number;
@@ -87,8 +87,8 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout"
  *
  * A request or event that cannot be sent throws `InvalidId` or `InvalidBody`, which names the field, before anything is
  * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` throws none of
- * these errors, and `search` does not while the memory does not answer: their replies then name `"memory"` in
- * `degraded`.
+ * these errors, and `search` throws no `AskFailed` while the memory does not answer: their replies then name
+ * `"memory"` in `degraded`.
  */
 export class MemoryClient implements AsyncDisposable {
   readonly #transport: Transport;

@@ -177,7 +177,7 @@ function describeFailure(failure: Error, problems: Problems): AttemptFailed {
   return buildFailure("unavailable", problems.describeOther(cause.message));
 }
 
-/** Returns the options of servers with a login in an address; the client of NATS reads no login there. */
+/** Returns servers and the first login in an address, as options; the client of NATS reads no login in an address. */
 function readAddress(servers: string[]): ConnectionOptions {
   const [, login] = /\/\/([^/]*)@/.exec(servers.find((server) => server.includes("@")) ?? "") ?? [];
   const [user, pass] = (login ?? "").split(/:(.*)/s).map(decodeURIComponent);

@@ -1,4 +1,7 @@
-/** Places of a context in a prompt, as in `mnemon/gateway/proxy/placement.py`, so that prefix caches still serve it. */
+/**
+ * Placement of a context in a prompt, as in `mnemon/gateway/proxy/placement.py`, so that prefix caches still serve the
+ * prompt.
+ */
 
 import type { ContextReplyV1 } from "./contracts.js";
 
@@ -44,7 +47,7 @@ export function splitContext(
   return { stable: frame(stable), found: frame(found) };
 }
 
-/** Puts the stable part after the system prompt, and the found part before the text of the user's message. */
+/** Puts the stable part after the system prompt, and the found part before the text of the message at index `at`. */
 export function placeContext(prompt: PromptMessage[], at: number, { stable, found }: ContextParts): PromptMessage[] {
   const placed = [...prompt];
   const asked = placed[at]?.content;

@@ -25,7 +25,7 @@ export interface OutgoingRequest {
   json: string;
 }
 
-/** A way to the memory. Its methods make one attempt each, and throw `AttemptFailed`. */
+/** Connection to the memory, over HTTP or NATS. A method makes one attempt, and throws `AttemptFailed` on failure. */
 export interface Transport {
   /** Publishes an event; returns its log position. */
   publish(event: OutgoingEvent, timeout: number): Promise<number>;
