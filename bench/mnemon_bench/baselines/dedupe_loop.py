@@ -1,4 +1,4 @@
-"""Bare loop that `bench dedupe` compares with: embeds each proposal, and upserts it unless a search finds it.
+"""Bare loop that `bench dedupe` compares with: upserts each proposal unless a search finds a similar one.
 
 It has no log, no locks and no rules.
 """

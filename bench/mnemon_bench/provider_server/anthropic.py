@@ -28,7 +28,7 @@ THOUGHTS = 3000
 """Number of tokens of thinking, unless thinking is disabled. An answer needs a higher `max_tokens`."""
 
 FORBIDDEN = "a weapon"
-"""Words in a request whose answer has the stop reason `refusal`."""
+"""Words in the text of a request that give the answer the stop reason `refusal`."""
 
 PAGE, MAX_PAGE, MAX_LINES = 20, 1000, 100_000
 

@@ -55,7 +55,8 @@ class ProviderFaults:
     """Faults of the provider. Default: no faults.
 
     Attributes:
-        requests: faults of the next requests, in order; each fault applies to the first request that it fits.
+        requests: faults of the next requests, in order; each fault applies to the first request that matches
+            the fault's `path`.
         is_cut: function that tells whether the answer to a text is cut in the middle, as at the limit of
             tokens.
         rewrite: function that changes the body of the answer to a text, online and in a batch, in OpenAI's

@@ -82,7 +82,8 @@ class JudgedQuestion(NamedTuple):
         owner: the user whose conversation the question is about.
         kind: `answered`: the searched conversation has the answer; `other_conversation`: another one has it;
             `adversarial`: no conversation has it.
-        recall: share of the turns with the answer that are among the hits, 0 to 1.
+        recall: for the kind `answered`, share of the turns with the answer that are among the hits, 0 to 1;
+            for the other kinds 0.
         features: features for the regressions; None if the search does not estimate answerability for the
             query.
     """
@@ -191,7 +192,7 @@ def cross_validate(questions: Sequence[JudgedQuestion]) -> list[tuple[JudgedQues
 
 
 def summarise_data_sets(judged: Sequence[tuple[JudgedQuestion, float]], least: float) -> Iterator[str]:
-    """Yield a line for each data set: the effect of leaving out hits below the probability `least`.
+    """Yield a line for each data set: the effect of hiding hits of questions below the probability `least`.
 
     A line has the recall before and after, and the share of unanswerable questions that still have hits.
     """

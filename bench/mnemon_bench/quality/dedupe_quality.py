@@ -78,8 +78,9 @@ async def run(
         report: called with lines about the progress.
 
     Returns:
-        `ratios` with their `targets`; `languages`: number of pairs by label and outcome, for each language;
-        `faults`: the pairs labelled `different` that were merged.
+        `ratios`: shares of pairs by language, such as `different_merged_en`; `targets`: their limits;
+        `languages`: number of pairs by label and outcome, for each language; `faults`: the pairs labelled
+        `different` that were merged.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.

@@ -43,7 +43,7 @@ class AnsweredQuestion(NamedTuple):
         split: `fitted` if the ranking was fitted on facts of this user, else `held-out`.
         language: language of the user, `en` or `ru`.
         text: the question.
-        answers: the facts that answer it; none if no fact does.
+        answers: the facts that answer the question; empty if there are none.
         found: the facts found, best first.
     """
 
@@ -67,7 +67,7 @@ class _InProcessFactSearch:
         )
 
     def find_facts(self, query: str, statistics: TermStatistics) -> list[str]:
-        """Return the facts for a query, best first."""
+        """Return the texts of the facts found for a query, best first."""
         intent, breadth = QueryIntent(query, NOW), choose_breadth(max(DEPTHS))
         meaning = asyncio.run(load_wordllama().embed_query(query, None))
         hits = self._items.find_hits(intent.words, meaning, statistics, breadth.candidates)
@@ -100,7 +100,10 @@ def answer_questions(data: Path = QUESTIONS) -> Iterator[AnsweredQuestion]:
 
 
 def measure_recall(questions: Sequence[AnsweredQuestion]) -> dict[str, float]:
-    """Return the mean share of the answers among the best facts at each depth, such as `recall@5`."""
+    """Return the mean share of the answers among the best facts at each depth, such as `recall@5`.
+
+    Each question must have an answer.
+    """
     return {
         f"recall@{depth}": fmean(
             len(each.answers.intersection(each.found[:depth])) / len(each.answers) for each in questions

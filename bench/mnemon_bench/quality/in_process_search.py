@@ -142,7 +142,7 @@ def rank_with_links(
         facts: all facts of the user.
         found: the candidates, by fact id.
         words: the words of the query.
-        settings: the decay of freshness.
+        settings: the settings of the search, of which the decay of facts applies.
         now: the current time.
         person: the person that the query is about; None if the query does not tell.
     """

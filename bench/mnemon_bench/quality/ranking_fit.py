@@ -153,7 +153,7 @@ def measure_recall(questions: Iterable[tuple[LabelledCandidates, Vector]]) -> di
 
 
 def cross_validate(questions: Sequence[LabelledCandidates]) -> dict[str, dict[str, float]]:
-    """Return the recall, as `measure_recall` does; weights are fitted without a question's conversation."""
+    """Return the result of `measure_recall`, with weights fitted without the question's own conversation."""
     judged: list[tuple[LabelledCandidates, Vector]] = []
     for left_out in sorted({each.conversation for each in questions}):
         weights = fit_weights([each for each in questions if each.conversation != left_out])

@@ -1,1 +1,1 @@
-"""Soak: hours of mixed load on one data folder, with samples of figures that must not grow."""
+"""Soak test: hours of mixed load on one data folder, with samples of figures that must not grow."""

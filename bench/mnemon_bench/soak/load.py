@@ -1,4 +1,4 @@
-"""Mixed load of a soak: users talk, save, search and forget, and are erased one after the other."""
+"""Mixed load of a soak test: users talk, save, search and forget, and are erased one after the other."""
 
 import asyncio
 import random

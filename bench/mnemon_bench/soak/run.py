@@ -1,4 +1,4 @@
-"""Soak of a stack: mixed load for hours, samples in a file of JSON lines, and a trend of each series."""
+"""Soak test of a stack: mixed load for hours, samples in a file of JSON lines, and a trend of each series."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Sheet of a soak's sparklines, as SVG, which needs no library for plots."""
+"""Sheet of the sparklines of a soak test, as SVG, which needs no library for plots."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

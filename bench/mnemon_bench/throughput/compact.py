@@ -50,7 +50,7 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """State of the conversation after some of its messages.
+    """Sizes of the conversation, of its summaries and of its context, after some of its messages.
 
     Attributes:
         messages: number of messages so far.

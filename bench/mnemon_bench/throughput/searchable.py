@@ -92,7 +92,7 @@ async def run(
 
 
 def make_text(number: int) -> str:
-    """Return a text with a unique word; the messages of one user are about different things."""
+    """Return a text with a unique word; `TOPICS` consecutive messages of a user have different topics."""
     return f"{make_fact(number + number // USERS)}, {_make_word(number)}"
 
 

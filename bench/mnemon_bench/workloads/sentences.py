@@ -86,7 +86,7 @@ _RUSSIAN = _create_language(
 _LANGUAGES = _ENGLISH, _RUSSIAN
 
 TOPICS = 20
-"""Number of consecutive facts that are all about different things."""
+"""Number of consecutive facts that all have different topics."""
 
 DIFFERENT = TOPICS * 20**3
 """Number of different facts; after them, `make_fact` repeats itself."""
@@ -98,7 +98,7 @@ def make_fact(number: int) -> str:
 
 
 def make_question(number: int) -> str:
-    """Return a question to which the fact of the same number is an answer; some other facts fit as well."""
+    """Return a question that the fact of the same number answers; some other facts answer it, too."""
     return _fill_sentence(number, is_question=True)
 
 
