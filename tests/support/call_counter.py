@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def count_calls(function: Callable[[], object]) -> int:
-    """Return the number of calls that a function makes in this thread, of Python's and of C's functions."""
+    """Return the number of calls of Python and C functions that a function makes in this thread."""
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:

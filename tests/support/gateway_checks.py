@@ -36,14 +36,14 @@ BEYOND_SCHEMAS: Final = re.compile(
         )
     )
 )
-"""Reasons to refuse a request that satisfies its schema: what a schema cannot say."""
+"""Pattern of the errors for requests that satisfy their schema: rules that a schema cannot express."""
 
 
 @schemathesis.check
 def refuses_for_a_reason_beyond_schemas(
     context: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> None:
-    """Check that a request which satisfies its schema is refused only for what a schema cannot say."""
+    """Check that a request which satisfies its schema is refused only with an error in `BEYOND_SCHEMAS`."""
     if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code != 422:
         return
     detail = response.json()["detail"]
@@ -53,7 +53,7 @@ def refuses_for_a_reason_beyond_schemas(
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: dict[str, Any]) -> None:
-    """Send no valid `min_seq` above 0: a request waits for a log position that does not exist yet."""
+    """Replace a valid `min_seq` above 0 by 0: a request would wait for a log position that does not exist."""
     body: Any = case.body
     position = body.get("min_seq") if isinstance(body, dict) else None
     if isinstance(position, int) and not isinstance(position, bool) and 0 < position < 2**63:

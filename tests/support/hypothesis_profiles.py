@@ -1,8 +1,8 @@
-"""How many examples the tests with hypothesis try: a profile for all of them, and less of it for slow tests.
+"""Profiles with the number of examples of tests with hypothesis; slow tests use a share of this number.
 
-`pytest --hypothesis-profile complete` tries as many as the long runs of `.ci/run`, and
-`--hypothesis-profile thorough --timeout 0` twenty times as many as that. Only `thorough` draws others each
-time: a failure of the other two comes from a change, and comes again.
+`pytest --hypothesis-profile complete` tries as many examples as the long runs of `.ci/run`, and
+`--hypothesis-profile thorough --timeout 0` twenty times as many. Only `thorough` draws other examples in each
+run. With `usual` and `complete`, a failure comes from a change, and occurs again in the next run.
 """
 
 from typing import Final
@@ -10,11 +10,11 @@ from typing import Final
 from hypothesis import settings
 
 _COMPLETE: Final = 250
-"""Examples of a test that takes a millisecond or two for each."""
+"""Number of examples, in the profile `complete`, of a test that takes one or two milliseconds for each."""
 
 
 def load_profiles() -> None:
-    """Register the profiles, and load the usual one. No example has a deadline: machines are busy."""
+    """Register the profiles, and load `usual`. No example has a deadline, because machines may be busy."""
     settings.register_profile("usual", max_examples=_COMPLETE // 5, deadline=None, derandomize=True)
     settings.register_profile("complete", max_examples=_COMPLETE, deadline=None, derandomize=True)
     settings.register_profile("thorough", max_examples=20 * _COMPLETE, deadline=None)
@@ -25,7 +25,7 @@ def scale_examples(complete: int) -> int:
     """Return the number of examples of a slow test in the profile that is loaded.
 
     Args:
-        complete: its number in the complete profile.
+        complete: number of examples of the test in the profile `complete`.
     """
     profile = settings.get_current_profile_name()
     return complete * settings.get_profile(profile).max_examples // _COMPLETE

@@ -1,4 +1,4 @@
-"""Timeouts of a client on a busy machine, which takes longer than a bot waits."""
+"""Timeouts of a client for tests: longer than the defaults, because the machine may be busy."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A model of LangChain that says what a test wants."""
+"""LangChain model with answers that a test sets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 
 
 class ScriptedModel(BaseChatModel):
-    """Answers one after the other; has what it was shown, and the tools that it was told of."""
+    """Model that gives its `answers` in turn, and records the messages and tools that it receives."""
 
     answers: list[AIMessage]
     _shown: list[list[AnyMessage]] = PrivateAttr(default_factory=list)

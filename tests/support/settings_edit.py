@@ -1,4 +1,4 @@
-"""Changes of settings, in the few words that a test has for them."""
+"""Changes of settings, for `change_settings`, from keyword arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ Edit = Callable[[Document], Document]
 
 
 def setting(**values: Any) -> Edit:
-    """Sets what is named, such as `limits__per_user=5`."""
+    """Return a change that sets these settings; `limits__per_user=5` sets `limits.per_user`."""
 
     def edit(document: Document) -> Document:
         for name, value in values.items():

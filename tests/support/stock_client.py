@@ -1,4 +1,4 @@
-"""A NATS client that knows subjects and JSON only, as a bot in any language does."""
+"""NATS client that uses only subjects and JSON, as a bot in any language can."""
 
 import asyncio
 import json
@@ -14,12 +14,12 @@ from mnemon_infra.broker.streams.log_reader import read_last_position
 
 @dataclass(frozen=True)
 class Stock:
-    """A client that knows subjects and JSON only."""
+    """A client that uses only subjects and JSON, not the contracts."""
 
     connection: Client
 
     async def publish(self, subject: str, body: Any = None, **headers: str) -> int:
-        """Publish to the log; returns the position."""
+        """Publish an event, and return its log position; `Nats_Msg_Id` sets the header of this name."""
         data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
         acknowledgement = await self.connection.jetstream(timeout=60).publish(
             subject, data, headers={name.replace("_", "-"): value for name, value in headers.items()} or None
@@ -37,22 +37,22 @@ class Stock:
         return reply
 
     async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
-        """Return the texts of `history`."""
+        """Return the texts of the messages in a reply of `history`."""
         return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
 
 
 async def persisted(connection: Client, seq: int) -> int:
-    """Wait until `persist` has applied the log up to there; returns the position.
+    """Wait until `persist` has applied the log up to the position `seq`, and return the position.
 
-    A request with `min_seq` is no such wait: after half a second it reads from the log what is not applied
-    yet, and a request without `min_seq` still lacks that.
+    A request with `min_seq` cannot replace this wait: after half a second, it reads unapplied events from the
+    log, and the next request without `min_seq` may lack them.
     """
     assert await AppliedPosition().wait_for(connection.jetstream(), seq, 60) >= seq
     return seq
 
 
 async def handled(connection: Client, consumer: str, timeout: float = 60) -> None:
-    """Wait until a consumer has handled every event that the log has for it now.
+    """Wait until a consumer has handled every event that the log has for the consumer now.
 
     `num_pending` of the consumer does not tell: the server counts an event a moment after it has acknowledged
     the publication.
@@ -65,7 +65,7 @@ async def handled(connection: Client, consumer: str, timeout: float = 60) -> Non
 
 
 async def indexed(stock: Stock, seq: int) -> int:
-    """Wait until the log up to there can be found; returns the position."""
+    """Wait until `index` has indexed the log up to the position `seq`, and return the position."""
     stream_context = stock.connection.jetstream()
     async with asyncio.timeout(60):
         for consumer in ("persist", "index"):
@@ -77,7 +77,7 @@ async def indexed(stock: Stock, seq: int) -> int:
 
 
 async def acknowledge_messages(connection: Client, consumer: str, count: int) -> None:
-    """Read messages of the log as a consumer does, and acknowledge them."""
+    """Fetch up to `count` messages of the log that wait for a consumer, and acknowledge them."""
     durable = await connection.jetstream().pull_subscribe_bind(consumer, LOG)
     for message in await durable.fetch(count, 60):
         await message.ack_sync()

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright, which speaks to this machine only."""
+"""Debian's Chromium, which Playwright controls, and which connects to this machine only."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -29,12 +29,12 @@ _ARGUMENTS: Final = (
 
 @dataclass
 class Browsing:
-    """A browser with one page open.
+    """A browser with one open page.
 
     Attributes:
-        page: where it is.
-        complaints: what its console said that is no mere hint, and errors of scripts.
-        hosts: whom it asked for anything.
+        page: the open page.
+        complaints: warnings and errors of the console, and errors of scripts.
+        hosts: hosts and ports that received a request.
     """
 
     page: Page
@@ -42,7 +42,7 @@ class Browsing:
     hosts: set[str] = field(default_factory=set)
 
     def heed(self) -> None:
-        """Note from now on what goes wrong, and who is asked."""
+        """From now on, record complaints and hosts."""
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self._asked)
@@ -57,7 +57,12 @@ class Browsing:
 
 @asynccontextmanager
 async def browsing(address: str, timeout: float) -> AsyncIterator[Browsing]:
-    """A browser that has nothing in it yet, with `address` before each path; seconds to wait for anything."""
+    """Run a browser with an empty profile for the duration of the block.
+
+    Args:
+        address: address of the server, which precedes each path.
+        timeout: maximum seconds of each action of the browser.
+    """
     with TemporaryDirectory(prefix="mnemon-chromium-", ignore_cleanup_errors=True) as profile:
         async with async_playwright() as playwright:
             context = await playwright.chromium.launch_persistent_context(

@@ -1,4 +1,4 @@
-"""A browser that has logged in to the admin page, without a window."""
+"""HTTP client that has logged in to the admin page, in the place of a browser."""
 
 import html
 import re
@@ -16,18 +16,18 @@ ADDRESS = "http://127.0.0.1:8765"
 
 
 class Browser:
-    """It keeps cookies, and sends forms with the proof that stands in the page it saw last."""
+    """Client that keeps cookies, and sends forms with the proof (against CSRF) of the last page it loaded."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
         self._proof = ""
 
     async def see(self, path: str, code: int = 200, **query: str | int) -> str:
-        """The text of a page."""
+        """Load a page, and return its HTML; assert that the response has the status `code`."""
         return self._seen(await self._client.get(path, params={**query} or None), code)
 
     async def send(self, path: str, code: int = 200, **form: str) -> str:
-        """Send a form; the text of the page that follows."""
+        """Send a form, and return the HTML of the page that follows; assert that it has the status `code`."""
         sent = {"proof": self._proof, **form}
         answer = await self._client.post(path, data=sent, headers={"origin": ADDRESS}, follow_redirects=True)
         return self._seen(answer, code)
@@ -46,7 +46,7 @@ def words(page: str) -> str:
 
 @asynccontextmanager
 async def browsing(deployment: Deployment) -> AsyncIterator[Browser]:
-    """The admin page of a deployment, logged in to."""
+    """Serve the admin page of a deployment in this process; yield a browser that has logged in."""
     parts = ServerConnections(deployment)
     page = create_application(parts, Access("the token of a test"))
     async with (

@@ -33,13 +33,13 @@ FACTS: Final[tuple[tuple[str, Tier, int], ...]] = (
 )
 
 REFUSED: Final = "My train to Riga leaves at seven on Friday."
-"""A message that the database refuses as long as `REFUSAL` is there."""
+"""Text of a message that the database refuses while the constraint `_REFUSAL` exists."""
 
 _REFUSAL: Final = "of_the_admin_walk"
 
 
 async def talk(memory: MemoryClient) -> None:
-    """Something is said, and something is known."""
+    """Publish the messages `SAID`, and save the facts `FACTS`."""
     for role, text in SAID:
         await memory.publish(USER, role, text)
     for fact, tier, importance in FACTS:
@@ -47,7 +47,7 @@ async def talk(memory: MemoryClient) -> None:
 
 
 async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
-    """Two messages become dead letters: one for what a bot did wrong, and one for the database's sake."""
+    """Publish two messages that become dead letters: one is invalid, and the database refuses the other."""
     wrong, right = (build_chat_subject(TENANT, user, None, "message") for user in ("boris", USER))
     database.execute(
         f"ALTER TABLE messages ADD CONSTRAINT {_REFUSAL}"
@@ -59,12 +59,12 @@ async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
 
 
 def mend(database: psycopg.Connection[Any]) -> None:
-    """The database refuses it no more."""
+    """Drop the constraint `_REFUSAL`, so that the database accepts the message `REFUSED`."""
     database.execute(f"ALTER TABLE messages DROP CONSTRAINT {_REFUSAL}")
 
 
 def spend(database: psycopg.Connection[Any], now: datetime) -> None:
-    """A month of calls, and some batches: the log would have them all of today."""
+    """Insert rows of model calls of 30 days, and of six batches; events would all have today's date."""
     with database.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO model_calls VALUES"

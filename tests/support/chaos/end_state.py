@@ -1,6 +1,6 @@
-"""State after all work has ended: as the tables have it, and as users are answered.
+"""State of a tenant after all work has ended: rows of the tables, and the answers that its users get.
 
-Log positions and what follows from them are left out: where many users talk, no two runs have the same.
+The state has no log positions, and no values that depend on them, because they differ between two runs.
 """
 
 import asyncio
@@ -20,20 +20,20 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
 SETTLING = 300.0
-"""Maximum seconds until nothing changes any more: the messages of a killed process come back after 20."""
+"""Maximum seconds until all work has ended; messages of a killed process are delivered again after 20 s."""
 
 QUIET = 5.0
-"""Seconds for which nothing happens: longer than a conversation rests before it is read."""
+"""Seconds without a new event after which work has ended; longer than `idle_seconds` of extraction."""
 
 PERIODIC = frozenset({"maintain", "extract-batches"})
-"""Consumers that have something to do every few seconds."""
+"""Consumers that receive a trigger every few seconds, so that they are never without work."""
 
 READING = 8
-"""Users that are asked about at the same time."""
+"""Maximum number of users whose answers are requested at the same time."""
 
 Rows = list[tuple[Any, ...]]
 State = Mapping[str, Rows]
-"""Rows by what they are of, ordered by their keys."""
+"""Rows by the name of a table, or `answers`; in the order of their keys."""
 
 _TABLES = {
     "messages": """
@@ -59,10 +59,10 @@ _TABLES = {
 
 
 async def state(url: str, database: str, schema: str, tenant: str, users: Iterable[str]) -> State:
-    """All of a tenant's.
+    """Return the state of a tenant, with the answers to these users.
 
     Raises:
-        AskFailed: somebody is not answered.
+        AskFailed: a request of a user has no result.
     """
     found = {}
     async with await psycopg.AsyncConnection.connect(
@@ -87,10 +87,10 @@ async def state(url: str, database: str, schema: str, tenant: str, users: Iterab
 async def settled_state(
     connection: Client, url: str, database: str, schema: str, tenant: str, users: list[str]
 ) -> State:
-    """The state once nothing changes it any more.
+    """Wait until all work has ended, and return the state of a tenant.
 
     Raises:
-        AssertionError: work is left after `SETTLING` seconds; names it.
+        AssertionError: work is left after `SETTLING` seconds; the message names it.
     """
     known, since, left = -1, time.monotonic(), ""
     try:
@@ -108,10 +108,10 @@ async def settled_state(
 
 
 async def _worked_off(connection: Client) -> tuple[int | None, str]:
-    """Return the end of the log when no work is left, None before; and the work that is left.
+    """Return the end of the log, or None while work is left, and a description of the work that is left.
 
-    The contents of the streams do not show it: a killed server has messages again that were acknowledged and
-    removed, and delivers them to no consumer.
+    The messages of the streams do not tell whether work is left: after a kill, a server stores messages again
+    that were acknowledged and removed, and delivers them to no consumer.
     """
     stream_context = connection.jetstream()
     try:
@@ -128,7 +128,7 @@ async def _worked_off(connection: Client) -> tuple[int | None, str]:
 
 
 def differences(one: State, other: State) -> list[str]:
-    """Return the differences of two states, a line each."""
+    """Return the differences between two states, one line for each row that only one state has."""
     lines = []
     for name in sorted({*one, *other}):
         ours, theirs = (_spelled(each.get(name, [])) for each in (one, other))

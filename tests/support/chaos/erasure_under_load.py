@@ -27,11 +27,11 @@ SECRET: Final = "parsnip ice cream"
 
 
 class Forgetting:
-    """Two users of one batch, of whom one is erased.
+    """Steps of a test: two users have messages in one batch, and one of the users, `GONE`, is erased.
 
     Args:
-        connection: to the servers.
-        url: where they are.
+        connection: connection to the NATS servers.
+        url: address of the NATS servers.
         server: the provider.
     """
 
@@ -43,7 +43,7 @@ class Forgetting:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of the consumers."""
+        """Variables of the environment with which the consumers reach the provider."""
         return {
             "MNEMON_MODEL_URL": self._server.openai_url,
             "MNEMON_MODEL_API_KEY": "test",
@@ -51,7 +51,7 @@ class Forgetting:
         }
 
     async def set(self) -> None:
-        """Extract the facts of this tenant's users only, with a model."""
+        """Change the settings so that a model extracts facts of the tenant `TENANT` only."""
         unread = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write_settings(self._connection, unread)
         read = {"enabled": True, "provider": "openai", "idle_seconds": 1.0, "pool_seconds": 1.0}
@@ -60,7 +60,7 @@ class Forgetting:
         )
 
     async def told(self) -> None:
-        """Both say what they like; returns when the provider has it in a batch of both."""
+        """Publish a message of each user, and wait until the provider has a batch with both."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             await memory.publish(GONE, "user", f"I like {SECRET}")
             await memory.publish(STAYS, "user", "I like tea")
@@ -72,14 +72,14 @@ class Forgetting:
         assert left["model_batches"] == 1, left
 
     async def erased(self) -> None:
-        """Erase the one; returns when all of it is done."""
+        """Erase the user `GONE`, until at most `vectors` is pending in the receipt."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             async with asyncio.timeout(TIMEOUT):
                 while set((await _erase(memory)).pending) - {"vectors"}:
                     await asyncio.sleep(0.1)
 
     async def answered(self) -> None:
-        """The provider is done; returns when what the other one said is in the log."""
+        """End the batches of the provider, and wait until the log has a proposed fact of the user `STAYS`."""
         for batch in self._server.state.list_batches():
             batch.polls = 0
         proposed = build_memory_subject(TENANT, STAYS, "fact.proposed")
@@ -88,7 +88,7 @@ class Forgetting:
                 await asyncio.sleep(0.1)
 
     async def is_gone(self) -> None:
-        """Assert that only a tombstone is left, as mnemon itself sees it."""
+        """Assert that `erase` with `verify` finds nothing, and the log has only the `user.erased` event."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             looked = await memory.erase(GONE, verify=True, text=SECRET)
         assert not any((looked.left or {"": 1}).values()), looked
@@ -103,13 +103,13 @@ class Forgetting:
 
 
 def found_in(folders: Iterable[Path], words: str) -> list[Path]:
-    """The files that have words in them, byte for byte."""
+    """Return the files in the folders that contain the text `words`, encoded in UTF-8."""
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
     return [path for path in files if words.encode() in path.read_bytes()]
 
 
 async def _erase(memory: MemoryClient) -> EraseReplyV1:
-    """Erase, again where the log has no leader just then."""
+    """Erase the user `GONE`; repeat the request while its error is retryable."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             try:

@@ -1,6 +1,6 @@
-"""Many users talk while what serves them is killed. Afterwards every word is there, once, and in order.
+"""Test under load: many users talk while processes are killed; then every message is stored once, in order.
 
-The suite does it small. In full, with figures: `python -m tests.support.chaos.load`.
+The test suite runs it with few users. With many: `python -m tests.support.chaos.load`.
 """
 
 import argparse
@@ -33,12 +33,17 @@ TENANT = "acme"
 TIMEOUTS = Timeouts(publish=2.0, retry=TIMEOUT, ask=30.0)
 
 Death = Callable[[], Awaitable[None]]
-"""Kills something, and returns when it is there again."""
+"""Function that kills a process or a server, and returns when its replacement runs."""
 
 
 @dataclass
 class ConversationLoad:
-    """In each turn every user says one thing: half of them as a bot publishes, half as an import does."""
+    """Messages to publish: one of each user in each turn, half with `publish`, and half with `publish_many`.
+
+    Attributes:
+        stored: number of messages that the log has acknowledged.
+        last_seq: the highest of their log positions.
+    """
 
     users: int
     turns: int
@@ -52,17 +57,17 @@ class ConversationLoad:
 
     @property
     def said(self) -> list[str]:
-        """Messages of each user."""
+        """Texts of the messages of each user, in order."""
         return [f"turn {turn}" for turn in range(self.turns)]
 
     async def published(self, memory: MemoryClient) -> None:
-        """Publish all of it. A turn begins when the log has the one before."""
+        """Publish all messages. A turn begins when the log has the messages of the previous turn."""
         for content in self.said:
             live = (self._said_by(memory, f"u{user}", content) for user in range(0, self.users, 2))
             await asyncio.gather(self._imported(memory, content), *live)
 
     async def has_stored(self, count: int) -> None:
-        """Wait until so many messages are in the log."""
+        """Wait until the log has acknowledged `count` messages."""
         async with self._change:
             await self._change.wait_for(lambda: self.stored >= count)
 
@@ -84,7 +89,7 @@ class ConversationLoad:
 
 
 async def talk_while_dying(talk: ConversationLoad, url: str, deaths: Sequence[Death]) -> None:
-    """Publish the talk; the deaths come one after another, spread over it."""
+    """Publish all messages, and call the functions `deaths` in turn, spread evenly over the messages."""
 
     async def die() -> None:
         for number, death in enumerate(deaths, 1):
@@ -100,7 +105,7 @@ async def talk_while_dying(talk: ConversationLoad, url: str, deaths: Sequence[De
 
 
 async def is_persisted(talk: ConversationLoad, url: str) -> None:
-    """Wait until every event of the talk has ended."""
+    """Wait until `persist` has handled all messages of `talk`."""
     connection = await connect(url, name="test")
     position = await AppliedPosition().wait_for(connection.jetstream(), talk.last_seq, TIMEOUT)
     await connection.close()
@@ -108,7 +113,7 @@ async def is_persisted(talk: ConversationLoad, url: str) -> None:
 
 
 def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> tuple[int, int]:
-    """How many rows of messages a tenant has, and how many different messages they hold."""
+    """Return the number of message rows of a tenant, and the number of different messages in them."""
     statement = sql.SQL(
         "SELECT count(*), count(DISTINCT (user_id, content)) FROM {}.messages WHERE tenant = %s"
     )
@@ -119,7 +124,7 @@ def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> 
 
 
 async def users_that_miss_something(talk: ConversationLoad, url: str, users: Sequence[int]) -> list[str]:
-    """The users whose history is not what they said, in that order."""
+    """Return the users whose history differs from their published messages, or has another order."""
     wrong = []
     async with MemoryClient.connect(url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
         for user in (f"u{number}" for number in users):
@@ -131,7 +136,7 @@ async def users_that_miss_something(talk: ConversationLoad, url: str, users: Seq
 
 
 class DyingUp:
-    """`mnemon up` on a port of its own, and the deaths that it or its servers can die."""
+    """`mnemon up` on a free port, with functions that kill it, its background process or its servers."""
 
     def __init__(self, up: Up, *arguments: str, **environment: str) -> None:
         self.up = up
@@ -142,12 +147,12 @@ class DyingUp:
         await self.up.start(*self._arguments, **self._environment)
 
     async def killed(self) -> None:
-        """`kill -9` of `mnemon up` alone: its servers go on, until the next one ends them."""
+        """Kill `mnemon up` with SIGKILL, and start it again; the new process ends the old servers."""
         await self.up.kill()
         await self.start()
 
     async def background_killed(self) -> None:
-        """`kill -9` of the process beside it; returns when there is another."""
+        """Kill the background process with SIGKILL, and wait until another one runs."""
         await until(lambda: self.up.beside() is not None)
         first = self.up.beside()
         assert first is not None
@@ -172,7 +177,7 @@ class DyingUp:
 
 
 async def up_is_killed(up: Up, talk: ConversationLoad, kills: int) -> None:
-    """`mnemon up` is killed so often, and each of its servers once."""
+    """Publish `talk`; kill `mnemon up` `kills` times, and each of its servers once; check the result."""
     dying = DyingUp(up)
     await dying.start()
     servers = [dying.of_server("nats-server"), dying.of_server("postgres")]
@@ -180,7 +185,7 @@ async def up_is_killed(up: Up, talk: ConversationLoad, kills: int) -> None:
 
 
 async def runners_are_killed(up: Up, talk: ConversationLoad, kills: int) -> None:
-    """Two `mnemon run persist` are killed at random; PostgreSQL is restarted, and killed, in between."""
+    """Publish `talk`; kill `persist` processes `kills` times, stop PostgreSQL twice; check the result."""
     dying = DyingUp(up, "--only", "retrieve")
     await dying.start()
     runners = [

@@ -1,6 +1,6 @@
-"""Everything is killed at random while many users talk, and what comes of it is what comes of it undisturbed.
+"""Chaos test: processes are killed at random while many users talk; the state is that of an undisturbed run.
 
-The suite does it small. By hand, with figures: `python -m tests.support.chaos.run --kills 200 --seed 1`.
+The test suite runs it with few kills. A long run: `python -m tests.support.chaos.run --kills 200 --seed 1`.
 """
 
 import argparse
@@ -32,16 +32,16 @@ from tests.support.servers.qdrant_process import QdrantProcess
 TIMEOUTS = Timeouts(publish=2.0, retry=90.0, ask=10.0, save=7.0)
 
 SETTINGS: dict[str, object] = {"mode": "online", "idle_seconds": 2, "after_messages": 10}
-"""Of extraction: what is said is read while it is said."""
+"""Settings of extraction with which `extract` reads the messages while users still talk."""
 
 Death = Callable[[], Awaitable[None]]
-"""Kills something with -9, and returns when it is there again."""
+"""Function that kills a process or a server with SIGKILL, and returns when its replacement runs."""
 
 
 class Arrangement:
-    """`mnemon up` with all consumers, and some of them in processes of their own besides.
+    """`mnemon up` with all consumers, and further processes with some of them.
 
-    On a Qdrant server, each consumer runs in two processes, and the server is killed, too.
+    With a Qdrant server, further processes have each consumer, and the Qdrant server is killed, too.
     """
 
     def __init__(self, folder: Path, qdrant: QdrantProcess | None = None) -> None:
@@ -58,7 +58,7 @@ class Arrangement:
         }
 
     async def start(self) -> Endpoints:
-        """Start `mnemon up`, with its settings in force."""
+        """Start `mnemon up`, and write the settings `SETTINGS`."""
         await self._dying.start()
         endpoints = await self.up.ready()
         connection = await connect(endpoints.nats, name="chaos")
@@ -82,7 +82,11 @@ class Arrangement:
 async def chaos(
     folder: Path, *, seed: int, users: int, steps: int, kills: int, qdrant: QdrantProcess | None = None
 ) -> list[str]:
-    """Return the faults after many kills, compared with an undisturbed run of one tenant."""
+    """Return the faults of a run with `kills` kills.
+
+    These are the differences from an undisturbed run with the same `seed`, and the faults of an audit.
+    `steps` is the number of actions of each user.
+    """
     arrangement = Arrangement(folder, qdrant)
     try:
         await arrangement.start()
@@ -98,7 +102,7 @@ async def chaos(
 
 
 async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequence[str]) -> State:
-    """Return the state after a story during which the given processes are killed."""
+    """Return the final state of a tenant whose users do the story while the named processes are killed."""
     begun = time.monotonic()
     url = (await arrangement.up.ready()).nats
     await _told_while_dying(tenant, story, url, [arrangement.deaths[name] for name in killed])
@@ -119,7 +123,7 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
 
 
 async def _missing(arrangement: Arrangement) -> list[str]:
-    """Return the faults that an audit finds."""
+    """Return the faults that `mnemon audit` reports."""
     audit = await mnemon("audit", "--data", arrangement.up.data, "--json", **arrangement.environment)
     if audit.code == ExitCode.DONE:
         print("  an audit finds nothing missing", flush=True)
@@ -131,7 +135,7 @@ async def _missing(arrangement: Arrangement) -> list[str]:
 
 
 def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
-    """Draw the processes to kill, in order, each about as often as any other."""
+    """Return the names of the processes to kill, in random order, each about equally often."""
     chance, names = random.Random(seed), sorted(deaths)
     chosen: list[str] = []
     while len(chosen) < kills:
@@ -140,7 +144,10 @@ def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
 
 
 async def _told_while_dying(tenant: str, story: Story, url: str, deaths: Sequence[Death]) -> None:
-    """Tell it in chapters, with a death in each: it goes on under that, and waits for the next."""
+    """Run the story with a kill after each chapter, a share of its steps.
+
+    Users continue during a kill, for at most half a chapter until it is over.
+    """
     chapter = story.length / (len(deaths) + 1)
 
     async def die() -> None:

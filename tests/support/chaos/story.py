@@ -1,4 +1,4 @@
-"""Actions of many users, drawn from a seed: the same seed gives the same actions, whatever is killed."""
+"""Random actions of many users; the same seed gives the same actions, whichever processes are killed."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ FACTS = (
     "Wants to learn Portuguese",
     "Is afraid of high bridges",
 )
-"""No two of them say the same, so that none gives way to another."""
+"""Facts of which no two say the same, so that no fact replaces another."""
 
 STATEMENTS = (
     "My sister lives in Leeds.",
@@ -30,7 +30,7 @@ STATEMENTS = (
     "I can't stand loud music.",
     "I work as a nurse at St. Thomas hospital.",
 )
-"""Messages in which the rules find a fact."""
+"""Messages in which the rules of the provider `offline` find a fact."""
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,12 @@ Deed = Literal["say", "clear", "new", "discard", "save"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a user does."""
+    """One action of a user.
+
+    Attributes:
+        number: number of the action among those of the user, from 0.
+        text: text of a message or a fact.
+    """
 
     deed: Deed
     number: int
@@ -50,17 +55,17 @@ class Step:
 class Story:
     """Actions of all users, each user's in order.
 
-    A third of them clear their conversations and begin new ones, with or without discarding what was; a third
-    save facts; and a third do nothing but talk, so that what is learned from them and what is summed up does
-    not depend on when that is done.
+    A third of the users talk, clear conversations, and start new ones, with or without `discard_previous`. A
+    third also save facts. A third only talk, so that their facts and summaries do not depend on the times at
+    which their messages are read.
 
     Attributes:
-        seed: the same tells the same.
-        users: how many.
-        steps: of each user.
-        done: how many steps of all have been done.
-        allowed: how many may be begun.
-        last_seq: the highest log position that is known of them.
+        seed: seed of the random choice; the same seed gives the same actions.
+        users: number of users.
+        steps: number of actions of each user.
+        done: number of completed actions of all users.
+        allowed: number of actions that users may begin, in total.
+        last_seq: the highest log position that an action has returned.
     """
 
     seed: int
@@ -81,7 +86,7 @@ class Story:
         return [f"u{number}" for number in range(self.users)]
 
     def of(self, user: int) -> Iterator[Step]:
-        """Yield the actions of a user."""
+        """Yield the actions of the user with this number."""
         chance = random.Random(f"{self.seed}:{user}")
         facts = chance.sample(FACTS, len(FACTS))
         statements = chance.sample(STATEMENTS, len(STATEMENTS))
@@ -98,19 +103,19 @@ class Story:
                     yield Step("say", number, f"step {number} of {self.seed}")
 
     async def told(self, memory: MemoryClient) -> None:
-        """Have all users do what they do, as far as it is allowed."""
+        """Perform the actions of all users; each action waits until `allow` permits it."""
         async with asyncio.TaskGroup() as group:
             for user in range(self.users):
                 group.create_task(self._lived(memory, user))
 
     async def allow(self, steps: int) -> None:
-        """Let so many steps be begun, in all."""
+        """Permit users to begin `steps` actions, in total since the start."""
         async with self._change:
             self.allowed = steps
             self._change.notify_all()
 
     async def has_done(self, steps: int) -> None:
-        """Wait until so many steps are done."""
+        """Wait until `steps` actions are completed, in total."""
         async with self._change:
             await self._change.wait_for(lambda: self.done >= steps)
 
@@ -127,7 +132,7 @@ class Story:
 
 
 async def _do(memory: MemoryClient, user: str, step: Step) -> int:
-    """Do it; returns its log position, 0 for what was answered without."""
+    """Perform an action, and return its log position; 0 if a reply has none."""
     event_id = f"{user}-{step.number}"
     match step.deed:
         case "say":
@@ -143,7 +148,7 @@ async def _do(memory: MemoryClient, user: str, step: Step) -> int:
 
 
 async def _saved(memory: MemoryClient, user: str, text: str) -> int:
-    """Save a fact as a bot does: repeat the request until it is answered."""
+    """Save a fact, and return `seen_seq` of the reply; repeat the request while its error is retryable."""
     while True:
         try:
             return (await memory.save(user, text)).seen_seq or 0

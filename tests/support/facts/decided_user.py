@@ -1,4 +1,4 @@
-"""A user with decided and redecided facts, without any server."""
+"""A user whose facts are decided and redecided in memory, without a server."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,7 +28,14 @@ def by(update: float, duplicate: float = 1, limits: FactLimits | None = None, **
 
 
 class DecidedUser:
-    """A user whose texts lie in given directions: a log, and what it amounts to."""
+    """Log of a user, and the facts that result from it; each text has a vector of a given direction.
+
+    Attributes:
+        log: all events.
+        facts: the facts after these events.
+        now: time of the last event.
+        vectors: vectors by text.
+    """
 
     def __init__(self) -> None:
         self.log: list[Logged] = []
@@ -40,7 +47,7 @@ class DecidedUser:
 
     @property
     def contents(self) -> list[str]:
-        """Contents of the live facts, without their ids."""
+        """Live facts as JSON, without their ids, sorted."""
         return sorted(known.fact.model_dump_json() for known in self.facts.list_live(self.now))
 
     @property
@@ -54,7 +61,10 @@ class DecidedUser:
         self.facts.apply(*logged)
 
     def propose(self, text: str, degrees: float, **said: Any) -> None:
-        """Propose a fact; the similarity of two is the cosine of the angle between them."""
+        """Propose a fact whose vector has the direction `degrees`.
+
+        The similarity of two facts is the cosine of the angle between their vectors.
+        """
         angle = np.radians(degrees)
         self.vectors.setdefault(text, np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
         lineage = Lineage(sources=(len(self.log) + 1,), extractor="offline")
@@ -64,7 +74,7 @@ class DecidedUser:
         self._proposed.append(Proposal(event_id, self.now, event))
 
     def decide(self, by: SettingsV1) -> None:
-        """Have all decided that is proposed, as dedupe does."""
+        """Decide all proposals, as `dedupe` does with the settings `by`."""
         for proposal in self._proposed:
             known = self.facts
             words = " ".join(proposal.event.text.split())
@@ -78,14 +88,14 @@ class DecidedUser:
         self.decide(settings)
 
     def rewrite(self, fact_id: str, text: str) -> None:
-        """Change a fact by hand."""
+        """Change the text of a fact, as the verb `update` does."""
         former = self.facts.facts[fact_id].fact
         self.vectors.setdefault(text, np.array([0, 1], dtype=np.float32))
         fact = former.model_copy(update={"text": text})
         self.publish(FactUpdatedV1(fact_id=fact_id, fact=fact, former=former))
 
     def redecide(self, settings: SettingsV1) -> list[Correction]:
-        """Redecide all proposals, and return the corrections."""
+        """Redecide all proposals with these settings, publish the events, and return the corrections."""
         found = fold_log(self.log)
         vectors = {text: self.vectors[text] for text in collect_texts(self.log, found)}
         redecided = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))

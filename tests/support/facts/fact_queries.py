@@ -1,13 +1,13 @@
-"""Facts of an English and a Russian user, and queries that name one of them or none.
+"""Facts of an English and a Russian user, and queries that name one of these facts or none.
 
-Two thirds of the queries that name a fact were looked at while the rules were written; `HELD` was not.
+The rules were written with the queries of `FIT` and `UNFIT` in view, and without sight of those of `HELD`.
 """
 
 from typing import Final, NamedTuple
 
 
 class QueryCase(NamedTuple):
-    """A query, and the place in the user's facts of the one that it means."""
+    """A query, and the index in `FACTS` of the fact that the query means."""
 
     query: str
     place: int
@@ -132,7 +132,7 @@ UNFIT: Final = {
     language: tuple(" ".join(query.split()) for query in queries.split(";"))
     for language, queries in _UNFIT.items()
 }
-"""Queries that mean none of the facts; many have a word in common with one."""
+"""Queries that mean none of the facts; many have a word in common with a fact."""
 
 FIT: Final = {
     "en": (

@@ -1,4 +1,4 @@
-"""An embedder whose similarities are given, for tests that are not about an embedding model."""
+"""Embedder with preset similarities, for tests that need no embedding model."""
 
 import re
 from collections.abc import Sequence
@@ -17,10 +17,12 @@ _ABOUT = re.compile(r"thing-\d+")
 
 @dataclass
 class PresetEmbedder:
-    """Texts about the same `thing-<number>` are 0.98 alike, and hardly alike to others.
+    """Embedder in which texts with the same word `thing-<number>` have a similarity of about 0.98.
+
+    Any other two texts have a similarity near 0.
 
     Attributes:
-        similar: pairs of texts with a cosine similarity of their own; of a pair, the first is as any text.
+        similar: pairs of texts with a cosine similarity; the first text has its usual vector.
     """
 
     similar: Sequence[tuple[str, str, float]] = ()
@@ -47,7 +49,10 @@ class PresetEmbedder:
 
 
 def _leaning(towards: NDArray[np.float32], text: str, similarity: float) -> NDArray[np.float32]:
-    """A vector of length 1 that has this cosine similarity with another one."""
+    """Return a vector of length 1 that has the cosine similarity `similarity` with the vector `towards`.
+
+    The rest of its direction is random, with `text` as the seed.
+    """
     aside = _random(text)
     aside -= (aside @ towards) * towards
     aside /= np.linalg.norm(aside)

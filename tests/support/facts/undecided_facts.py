@@ -1,4 +1,4 @@
-"""Facts that dedupe left undecided, and a model that is asked about them."""
+"""Undecided pairs of facts, and a model that compares them."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ def relating(relation: str) -> Callable[[ReceivedRequest], str]:
 
 
 def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
-    """A model that finds no facts, and says this of pairs; of none, nothing."""
+    """Return a model that finds no facts, and answers `pairs` to a request with pairs of facts."""
 
     def say(question: ReceivedRequest) -> str:
         return json.dumps({"facts": [], "pairs": pairs if find_pairs(question.text) else []})
@@ -27,14 +27,17 @@ def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
 
 @asynccontextmanager
 async def remembering(extracting: ExtractionHarness, *consumers: str) -> AsyncIterator[None]:
-    """All that reads or writes facts, in this process."""
+    """Run `consumers` for the duration of the block. Default: all that read or write facts."""
     names = consumers or ("persist", "index", "dedupe", "extract", "retrieve")
     async with run_consumers(names, extracting.deployment):
         yield
 
 
 async def save(extracting: ExtractionHarness, number: int, text: str, *undecided: int, **fact: Any) -> int:
-    """Save a fact as dedupe does, with the facts that may say the same."""
+    """Publish `fact.saved` for the fact `ar_00<number>`, and return the log position.
+
+    `undecided` has the numbers of the facts that may say the same.
+    """
     decision = {"proposal_id": f"p{number}", "undecided": [f"ar_00{each}" for each in undecided]}
     saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
     lineage = {"sources": [], "extractor": "import"}
@@ -50,13 +53,13 @@ async def facts(extracting: ExtractionHarness) -> dict[str, str]:
 
 
 async def read_window(extracting: ExtractionHarness, number: int) -> None:
-    """Something is said in a conversation of its own, and read: the `number`-th time in all."""
+    """Publish a message in the conversation `talk<number>`, and wait for the `number`-th answered window."""
     await extracting.stock.say(f"hello again, number {number}", f"acme.u1.talk{number}")
     await extracting.has(number, "window.answered")
 
 
 async def settled(extracting: ExtractionHarness) -> None:
-    """Wait until dedupe has decided on all comparisons, and all is projected and found."""
+    """Wait until `dedupe` has decided on all comparisons, and all facts are projected and indexed."""
     await handled(extracting.connection, "dedupe")
     end = (await extracting.connection.jetstream().stream_info("LOG")).state.last_seq
     await indexed(extracting.stock, end)

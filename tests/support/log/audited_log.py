@@ -1,4 +1,4 @@
-"""A log with an event of every kind, and what an audit says of it."""
+"""A log with an event of every kind, and the result of an audit."""
 
 import asyncio
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ async def wait_until_swept(connection: Client) -> None:
 
 @dataclass(frozen=True)
 class AuditedLog:
-    """A deployment that is audited, and where faults are made."""
+    """A deployment in which a test makes faults for an audit to find."""
 
     stock: Stock
     deployment: Deployment
     database: Database
 
     async def settled(self) -> None:
-        """Wait until every event has ended, and every sweep."""
+        """Wait until `persist` has handled every event, and every sweep has ended."""
         jetstream = self.stock.connection.jetstream()
         end = await read_log_end(jetstream)
         async with asyncio.timeout(TIMEOUT):
@@ -59,18 +59,22 @@ class AuditedLog:
         return [(each.kind, each.seq) for each in (await self.found()).faults.named]
 
     async def change(self, sql: LiteralString, *values: Any) -> None:
-        """Change a row by hand."""
+        """Run a statement that changes exactly one row."""
         async with self.database.transaction() as connection:
             cursor = await connection.execute(sql, values)
             assert cursor.rowcount == 1
 
     async def decide(self, event: str, **fields: Any) -> int:
-        """Put a derived event of the user's into the log."""
+        """Publish a derived event of the user `u1`, such as `fact.saved`, and return its log position."""
         return await self.stock.publish(build_memory_subject("acme", "u1", event), fields)
 
 
 async def every_kind(audited: AuditedLog) -> dict[str, int]:
-    """A log with an event of every kind, copies and poison; where some of them are."""
+    """Publish events of every kind, copies and unreadable events, and wait until they are handled.
+
+    Returns:
+        The log positions of some of the events, by a name for the test.
+    """
     stock, decide = audited.stock, audited.decide
     where = {
         "said": await stock.say("hello", sent_at="2026-03-01T22:30:00.1234567+03:00", name="Анна"),
@@ -151,7 +155,7 @@ async def every_kind(audited: AuditedLog) -> dict[str, int]:
 
 
 async def pass_over(stock: Stock) -> None:
-    """Have `dedupe` acknowledge all proposals without a word."""
+    """Acknowledge all events that wait for `dedupe`, without a decision."""
     jetstream = stock.connection.jetstream()
     reader = await jetstream.pull_subscribe_bind(consumer="dedupe", stream=LOG)
     pending = (await reader.consumer_info()).num_pending or 0

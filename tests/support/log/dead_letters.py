@@ -16,7 +16,7 @@ FAULT = Dead("invalid_body", "an older version could not read it")
 async def bury_next(
     connection: Client, *, stream: str = LOG, durable: str = "persist", dead: Dead = FAULT
 ) -> Letter:
-    """Make a dead letter of the next message that waits for a consumer; returns it."""
+    """Make a dead letter of the next message that waits for the durable, and return the dead letter."""
     waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
     [message] = await waiting.fetch(1, timeout=60)
     await settle_batch(connection, durable, [(message, Delivery.from_message(message), dead)])
@@ -25,17 +25,17 @@ async def bury_next(
 
 
 async def bury_said(stock: Stock, content: str, place: str = "acme.u1.-", **fields: Any) -> Letter:
-    """Say something that becomes a dead letter; returns it."""
+    """Publish a message, make a dead letter of the next message for `persist`, and return the dead letter."""
     await stock.say(content, place, **fields)
     return await bury_next(stock.connection)
 
 
 async def bury_trigger(connection: Client, subject: str, body: bytes, durable: str) -> Letter:
-    """Leave a trigger that becomes a dead letter; returns it."""
+    """Publish a trigger, make a dead letter of the durable's next trigger, and return the dead letter."""
     await connection.jetstream().publish(subject, body, stream=WORK)
     return await bury_next(connection, stream=WORK, durable=durable)
 
 
 async def kept(connection: Client) -> list[Letter]:
-    """All letters that there are."""
+    """Return all dead letters."""
     return [each async for each in read_letters(connection, LetterFilter())]

@@ -1,7 +1,7 @@
-"""Interleavings of a log and its workers, in any order that hypothesis draws.
+"""Interleavings of deliveries, crashes and sweeps of several workers, in an order that hypothesis draws.
 
-The log is a model: positions, what it holds, what is acknowledged, and the triggers that wait. What becomes
-of it in the database is the real thing. In the end it must be what the reference fold makes of the log.
+The log is a model: its events, acknowledgements and waiting triggers. The database and its writers are real.
+In the end, the rows must agree with the reference fold of the log.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ Value = TypeVar("Value")
 
 
 class Interleaving(RuleBasedStateMachine):
-    """Any number of steps, of which the last brings everything to rest.
+    """State machine of a log and its workers; the last step handles all events and compares the rows.
 
     Args:
-        loop: where the databases are open; the steps are made in another thread.
-        database: what the workers write.
-        rebuilt: a schema beside it.
-        schemas: the names of both.
+        loop: event loop of the databases; the steps run in another thread.
+        database: schema that the workers write.
+        rebuilt: further schema, for rows that are rebuilt from the log.
+        schemas: names of the two schemas.
     """
 
     def __init__(
@@ -73,7 +73,10 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: self._log.held)
     @rule(worker=WORKERS, picks=PICKS, up_to=st.sampled_from(get_args(Reached)), looked_after=USERS)
     def deliver(self, worker: int, picks: Sequence[int], up_to: Reached, looked_after: str) -> None:
-        """Anything, in any order, again and again; the worker comes so far with it."""
+        """Deliver any stored events, also repeatedly and in any order; the worker handles them up to `up_to`.
+
+        Then a worker sweeps the user `looked_after`.
+        """
         held = [*self._log.held.values()]
         self._hands[worker] = Hand([held[-1 - each % len(held)] for each in picks])
         self._run(self._go_on(worker, up_to))
@@ -88,7 +91,7 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: self._hands)
     @rule(up_to=st.sampled_from(get_args(Reached)))
     def all_go_on(self, up_to: Reached) -> None:
-        """At the same time."""
+        """Let all workers continue with their batches at the same time, up to `up_to`."""
 
         async def together() -> None:
             await asyncio.gather(*(self._go_on(worker, up_to) for worker in [*self._hands]))
@@ -97,18 +100,21 @@ class Interleaving(RuleBasedStateMachine):
 
     @rule(worker=WORKERS)
     def crash(self, worker: int) -> None:
-        """Between any two batches, or in the middle of one."""
+        """End a worker, between two batches or during one; its batch is not acknowledged."""
         self._hands.pop(worker, None)
 
     @rule(user=USERS, dies_after=st.sampled_from(["purging", "looking", "sweeping", None]))
     def look_after(self, user: str, dies_after: str | None) -> None:
-        """As a worker does that was told to, or was told once more than there was reason to."""
+        """Settle the erasure of a user, and sweep the user, as a worker does on a trigger.
+
+        `dies_after` is the step after which the worker crashes; None: it does not crash.
+        """
         self._run(self._look_after(user, dies_after))
 
     @precondition(lambda self: self._written)
     @rule(user=USERS)
     def read(self, user: str) -> None:
-        """In the middle of it: what is written counts, and what is beyond can be supposed."""
+        """Compare the reads of a user with the fold: of the written events, and with the log tail added."""
         self._run(self._compare_shown(user))
 
     @rule()
@@ -127,7 +133,7 @@ class Interleaving(RuleBasedStateMachine):
             raise
 
     async def _go_on(self, worker: int, up_to: Reached) -> None:
-        """From where the worker is; it forgets what it has acknowledged, and keeps the rest in hand."""
+        """Handle the batch of a worker up to the stage `up_to`; drop the batch when it is acknowledged."""
         stages = get_args(Reached)
         hand = self._hands[worker]
         while stages.index(hand.reached) < stages.index(up_to):
@@ -155,7 +161,10 @@ class Interleaving(RuleBasedStateMachine):
             self._log.triggers.discard(user)
 
     async def _is_settled(self, user: str, position: int, dies_after: str | None) -> bool:
-        """As `mnemon_consumers.persist.erasure` does it, in this log."""
+        """Settle the erasure of a user as `mnemon_consumers.persist.erasure` does, in the model of the log.
+
+        Return whether the user has no unsettled erasure left.
+        """
         erased = await self._database.run_query(load_erasure(TENANT, user))
         if erased is None or erased.is_settled:
             return True
@@ -183,7 +192,7 @@ class Interleaving(RuleBasedStateMachine):
             del self._log.held[seq]
 
     async def _come_to_rest(self) -> None:
-        """Everything is delivered, and everybody looked after who has to be; then it is as it must be."""
+        """Handle all events and all triggers, then compare the rows of each user with the fold of the log."""
         while self._log.open:
             self._hands[0] = Hand(self._log.open[:20])
             await self._go_on(0, "acknowledged")
@@ -216,7 +225,7 @@ class Interleaving(RuleBasedStateMachine):
         _same(user, replace(state, texts=expected.texts), expected)
 
     async def _compare_rebuilt(self) -> None:
-        """Check that rows rebuilt from the rest of the log are the same, row by row."""
+        """Check that rows which are rebuilt from the stored events equal the rows of the workers."""
         await forget_all(self._rebuilt)
         rows = Rows.from_deliveries([delivery_of(event, user) for user, event in self._log.held.values()])
         await write_rows(self._rebuilt, rows)

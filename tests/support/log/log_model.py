@@ -1,4 +1,4 @@
-"""A log and its one consumer as JetStream keeps them, modelled; and what may be published to it."""
+"""Model of the log with one consumer, as JetStream keeps them, and strategies for events to publish."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.log.reference_fold import EventKind, ReferenceEvent
 
 Logged = tuple[str, ReferenceEvent]
-"""A user, and an event of theirs."""
+"""A user and an event of this user."""
 
 _KINDS: list[EventKind] = [*get_args(EventKind)]
 _OFTEN: list[EventKind] = ["message", "message", "message", "started", "cleared", "fact.saved", "task.added"]
@@ -20,8 +20,12 @@ class Draft(NamedTuple):
     """An event before it has a position.
 
     Attributes:
-        repeats: it has the id and the kind of the user's last event but so many; None: it is a new one.
-        back: how many positions before it a summary begins.
+        repeats: the event is a copy of an earlier event of the user: 0 of the last one, 1 of the one before
+            the last, and so on. None: the event is new.
+        place: the conversation; None: the current one.
+        back: number of positions before the event at which a summary begins to cover.
+        erased: limit of an erasure: `all`: all earlier events; `itself not`: the position of the event;
+            `one less`: the position before it.
     """
 
     user: str
@@ -50,21 +54,26 @@ DRAFTS = st.builds(
 )
 WORKERS = st.integers(0, 2)
 PICKS = st.lists(st.integers(0, 40), min_size=1, max_size=8)
-"""Which messages of the log: counted from its newest, and round again."""
+"""Numbers of stored events to deliver, from 0 for the newest; larger numbers start again at the newest."""
 
 Reached = Literal["taken", "written", "told", "acknowledged"]
 
 
 @dataclass
 class LogModel:
-    """A stream, and its one consumer, as JetStream keeps them."""
+    """A stream with one consumer, as JetStream keeps them.
+
+    Attributes:
+        held: stored events by position; the others are purged.
+        acknowledged: positions that the consumer has acknowledged.
+    """
 
     ever: list[Logged] = field(default_factory=list)
-    """All that it took."""
+    """All events that were published, also those that are purged."""
     held: dict[int, Logged] = field(default_factory=dict)
     acknowledged: set[int] = field(default_factory=set)
     triggers: set[str] = field(default_factory=set)
-    """Triggers: the users with work to do."""
+    """Users with a waiting trigger."""
 
     @property
     def end(self) -> int:
@@ -72,21 +81,21 @@ class LogModel:
 
     @property
     def open(self) -> list[Logged]:
-        """Events that are to be delivered or redelivered."""
+        """Stored events that are not acknowledged."""
         return [each for seq, each in self.held.items() if seq not in self.acknowledged]
 
     @property
     def floor(self) -> int:
-        """Up to there everything is acknowledged."""
+        """Position up to which every stored event is acknowledged."""
         return min((event.seq for _, event in self.open), default=self.end + 1) - 1
 
     def publish(self, draft: Draft) -> None:
-        """Take it at the next position."""
+        """Store the event at the next position."""
         self.ever.append((draft.user, event := self._event(draft)))
         self.held[event.seq] = draft.user, event
 
     def of(self, user: str) -> list[ReferenceEvent]:
-        """All that it took of a user."""
+        """Return all events of a user that were published, also those that are purged."""
         return events_of(user, self.ever)
 
     def _event(self, draft: Draft) -> ReferenceEvent:
@@ -113,7 +122,7 @@ class LogModel:
 
 @dataclass
 class Hand:
-    """Batch of a worker, and its progress with it."""
+    """Batch of a worker, and the last stage that the worker has completed."""
 
     batch: list[Logged]
     reached: Reached = "taken"

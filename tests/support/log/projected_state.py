@@ -1,4 +1,4 @@
-"""Events of a fold as the log delivers them, and what the readers make of them, as a fold's state."""
+"""Deliveries of the events of a reference fold, and the state that the database's readers return for them."""
 
 import json
 from collections.abc import Iterable
@@ -74,11 +74,11 @@ def _body_of(event: ReferenceEvent) -> dict[str, object]:
 
 
 def shown(places: Iterable[str], user: str = USER) -> Query[ReferenceState]:
-    """Query all that a user is shown, without internal texts.
+    """Return a query for the state of a user as requests read it; its `texts` stay empty.
 
     Args:
-        places: the conversations that are looked into, besides the current one.
-        user: who.
+        places: conversations to read, besides the current one, `c1` and `c2`.
+        user: the user.
     """
 
     async def query(connection: Connection) -> ReferenceState:
@@ -132,7 +132,7 @@ async def _facts(connection: Connection, owner: tuple[str, str]) -> dict[str, li
 
 
 async def texts_of(database: Database, user: str = USER) -> set[str]:
-    """Return the texts of memory events."""
+    """Return the texts that the rows of a user's memory events have."""
     return await _column(
         database,
         "SELECT coalesce(body ->> 'text', body #>> '{{fact,text}}') FROM memory_events"
@@ -143,7 +143,7 @@ async def texts_of(database: Database, user: str = USER) -> set[str]:
 
 
 async def contents_of(database: Database, user: str = USER) -> set[str]:
-    """The messages whose content is stored."""
+    """Return the event ids of the user's messages whose rows have content."""
     return await _column(
         database, "SELECT event_id FROM messages WHERE user_id = {} AND content IS NOT NULL", user
     )

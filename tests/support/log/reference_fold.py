@@ -1,6 +1,6 @@
-"""Reference fold of a log: events one after another, in log order.
+"""Reference fold of a log: one user's state, computed from the events in log order.
 
-The reference that the projections are held against, whatever order, batches and copies they came in.
+Tests compare the projections with it, for any order, batches and copies of the deliveries.
 """
 
 from collections.abc import Iterable
@@ -38,10 +38,16 @@ EventKind = Literal[
 
 @dataclass(frozen=True)
 class ReferenceEvent:
-    """An event of the one user that a fold is about. `conversation` None is the current one.
+    """An event of the user of a fold. The text of a message, fact, task, document or summary is its event id.
 
-    What an event says is its own id. `item` is the fact, task or document that it is about; a summary is its
-    own, covers what follows `from_seq`, and may stand for others. `up_to` is how far an erasure goes.
+    Attributes:
+        conversation: None: the current one.
+        discard: whether a `started` event discards earlier messages.
+        fields: fields that a `profile.set` event sets.
+        item: id of the fact, task or document; a summary has its event id instead.
+        from_seq: first position that a summary covers.
+        merged: ids of the summaries that a merged summary replaces.
+        up_to: position below which an erasure removes content.
     """
 
     seq: int
@@ -58,23 +64,23 @@ class ReferenceEvent:
 
 @dataclass
 class ReferenceState:
-    """State at the end of the log."""
+    """State of the user at the end of the log; messages and summaries are by conversation."""
 
     current: str
     messages: dict[str, list[str]] = field(default_factory=dict)
     profile: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, list[str]] = field(default_factory=dict)
-    """Of each fact all versions, newest first."""
+    """Texts of all versions of each fact, newest first."""
     tasks: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """Of each task what it says, and whether it is done."""
+    """Text of each task, and whether the task is done."""
     documents: dict[str, str] = field(default_factory=dict)
     summaries: dict[str, set[str]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
-    """The memory events whose content is still there when all has been swept."""
+    """Ids of the memory events whose content stays after every sweep."""
 
 
 def fold(events: Iterable[ReferenceEvent], user: str = USER) -> ReferenceState:
-    """A user's state after a log; of several copies of an event the first counts that nothing has erased."""
+    """Return a user's state after a log; of several copies of an event, the first one not erased counts."""
     ordered = sorted(events, key=lambda event: event.seq)
     erased = erased_up_to(ordered)
     first: dict[str, ReferenceEvent] = {}
@@ -97,7 +103,10 @@ def erased_up_to(events: Iterable[ReferenceEvent]) -> int:
 
 
 def _fold_conversations(log: list[ReferenceEvent], state: ReferenceState, user: str) -> dict[str | None, int]:
-    """Returns the floors of the conversations, and under None that of all."""
+    """Fold messages, conversations and profile; return the watermarks.
+
+    These are the positions of the last clear of each conversation and, for None, of the last discard.
+    """
     started: set[str] = set()
     floors: dict[str | None, int] = {}
     for event in log:

@@ -12,9 +12,9 @@ from mnemon_contracts.streams import LOG
 
 @asynccontextmanager
 async def store_without_confirmation(connection: Client) -> AsyncIterator[None]:
-    """Let the log store events without a confirmation, so that senders do not learn the outcome.
+    """In the block, the log stores events without a confirmation, so that senders do not learn the outcome.
 
-    In the block `retrieve` waits 0.2 s for a confirmation; outside it a busy server may need longer.
+    In the block, `retrieve` waits only 0.2 s for a confirmation, which never arrives.
     """
     with patch.object(user_log, "PUBLISH_TIMEOUT", 0.2):
         async with _change_log(connection, no_ack=True):
@@ -23,7 +23,7 @@ async def store_without_confirmation(connection: Client) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def refuse_events(connection: Client) -> AsyncIterator[None]:
-    """Let the log refuse events of more than a byte."""
+    """In the block, the log refuses events of more than one byte."""
     async with _change_log(connection, max_msg_size=1):
         yield
 

@@ -1,4 +1,4 @@
-"""Users who talk, a provider that answers, and the summaries that come of it."""
+"""Deployment with `compact` and a local provider server, for tests of summaries."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ Summary = dict[str, Any]
 
 @dataclass
 class GatedModel:
-    """A model that answers once it is let."""
+    """Model whose answers wait until `opened` is set; `asked` is set when a request arrives."""
 
     answering: Callable[[ReceivedRequest], str]
     asked: threading.Event = field(default_factory=threading.Event)
@@ -52,7 +52,7 @@ class GatedModel:
 
 @dataclass(frozen=True)
 class CompactionHarness:
-    """A deployment whose models are a local server's."""
+    """A deployment that uses the models of a local provider server, with helpers for tests of `compact`."""
 
     stock: Stock
     deployment: Deployment
@@ -71,7 +71,7 @@ class CompactionHarness:
         return self.stock.connection
 
     async def set(self, tenant: str | None = None, **values: Any) -> None:
-        """Change settings of compaction, and of others by their whole names."""
+        """Change settings of compaction by name, and others by full name, such as `limits__per_user`."""
         named = {name if "__" in name else f"compaction__{name}": value for name, value in values.items()}
         await change_settings(self.connection, setting(**named), tenant)
 
@@ -81,7 +81,7 @@ class CompactionHarness:
             yield
 
     def gate(self) -> GatedModel:
-        """From now on the model answers when it is let."""
+        """Make the answers of the model wait from now on; return the gate that lets them pass."""
         gate = GatedModel(self.server.state.answering)
         self.server.state.answering = gate
         return gate
@@ -94,7 +94,10 @@ class CompactionHarness:
         text: str = "{user} says number {number}",
         first: int = 0,
     ) -> int:
-        """Let each user say so much, all at the same time; returns the last position."""
+        """Publish `messages` messages of each user, the users in turn; return the last log position.
+
+        `first` is the number of the first message of each user; odd numbers are of the role `assistant`.
+        """
         said = (
             ChatEvent(
                 user,
@@ -109,7 +112,7 @@ class CompactionHarness:
         return (await MemoryClient(self.connection, tenant="acme").publish_many(said)).last_seq
 
     async def settled(self) -> None:
-        """Wait until all is projected and nothing is left to be compacted."""
+        """Wait until `persist` has handled the whole log, and no trigger of `compact` is left."""
         stream_context = self.connection.jetstream()
         async with asyncio.timeout(TIMEOUT * 2):
             while True:
@@ -121,7 +124,10 @@ class CompactionHarness:
                 await asyncio.sleep(0.02)
 
     async def log_of(self, event: str, user: str = "*", tenant: str = "acme") -> list[dict[str, Any]]:
-        """The events of a name, in log order; `seq`, `name` and `user` say where each came from."""
+        """Return the bodies of the events `event`, in log order.
+
+        Each has the further fields `seq`, its log position, and `name` and `user` of its subject.
+        """
         found = []
         async for page in read_event_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
@@ -131,12 +137,12 @@ class CompactionHarness:
         return found
 
     async def summaries(self, user: str = "u1", conversation: str = "talk") -> list[Summary]:
-        """All of a conversation that were ever put into the log."""
+        """Return the events of all summaries of a conversation, merged ones included, in log order."""
         found = await self.log_of("summary.*", user)
         return [each for each in found if each["conversation"] == conversation]
 
     async def has(self, number: int, event: str, user: str = "*") -> list[dict[str, Any]]:
-        """Wait until the log has so many events of a name."""
+        """Wait until the log has exactly `number` events of a name, and return them."""
         async with asyncio.timeout(TIMEOUT):
             while len(found := await self.log_of(event, user)) < number:
                 await asyncio.sleep(0.05)
@@ -144,24 +150,24 @@ class CompactionHarness:
         return found
 
     async def has_more(self, number: int, event: str) -> None:
-        """Wait until the log has more events of a name than that."""
+        """Wait until the log has more than `number` events of a name."""
         async with asyncio.timeout(TIMEOUT):
             while len(await self.log_of(event)) <= number:
                 await asyncio.sleep(0.02)
 
     async def is_asked(self, number: int) -> None:
-        """Wait until the model is answering so many requests at the same time."""
+        """Wait until the model is answering at least `number` requests at the same time."""
         await wait_for_requests(self.server.state, number)
 
     async def waits(self, number: int) -> bool:
-        """Whether so many conversations were looked at, and all of them wait."""
+        """Return whether `compact` holds exactly `number` unacknowledged triggers, and no others wait."""
         stream_context = self.connection.jetstream()
         info = await stream_context.consumer_info(WORK, "compact")
         left = (await stream_context.stream_info(WORK, subjects_filter="work.compact.*.*.*")).state.subjects
         return len(left or ()) == info.num_ack_pending == number and not info.num_pending
 
     async def said(self, user: str = "u1", conversation: str = "talk") -> list[int]:
-        """Where the messages of a conversation are that were published under its name."""
+        """Return the log positions of the messages whose subjects name the conversation."""
         found = read_event_pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
         return [delivery.sequence async for page in found for delivery in page]
 
@@ -174,16 +180,16 @@ class CompactionHarness:
 
 
 def live(summaries: Iterable[Summary]) -> list[Summary]:
-    """Those that no other stands for."""
+    """Return the summaries that no merged summary replaces."""
     summaries = list(summaries)
     merged = {each for summary in summaries for each in summary.get("merged", ())}
     return [summary for summary in summaries if summary["summary_id"] not in merged]
 
 
 def covers_once(summaries: Iterable[Summary], said: list[int], messages: int) -> list[int]:
-    """Assert that summaries were written of so many messages each, one after the other, without a gap.
+    """Assert that consecutive summaries cover `messages` messages each, from the first message on.
 
-    Returns the messages that none covers.
+    `said` has the log positions of the messages. Return the positions that no summary covers.
     """
     written = [each for each in summaries if each["name"] == "summary.written"]
     for place, each in enumerate(written):

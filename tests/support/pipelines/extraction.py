@@ -1,4 +1,4 @@
-"""Users who speak, a provider that answers, and what extraction makes of it."""
+"""Deployment with `extract` and a local provider server, for tests of extraction."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NU
 
 @dataclass(frozen=True)
 class ExtractionHarness:
-    """A deployment whose models are a local server's."""
+    """A deployment that uses the models of a local provider server, with helpers for tests of `extract`."""
 
     stock: Stock
     deployment: Deployment
@@ -58,7 +58,7 @@ class ExtractionHarness:
         return self.stock.connection
 
     async def set(self, tenant: str | None = None, **values: Any) -> None:
-        """Change settings of extraction, and of others by their whole names."""
+        """Change settings of extraction by name, and others by full name, such as `limits__per_user`."""
         named = {name if "__" in name else f"extraction__{name}": value for name, value in values.items()}
         await change_settings(self.connection, setting(**named), tenant)
 
@@ -68,7 +68,7 @@ class ExtractionHarness:
             yield
 
     async def cut_of(self, users: int) -> None:
-        """Each user says one thing, and all of it is cut before anything is submitted."""
+        """Publish a message of each of `users` users; let batches be submitted once each has a window."""
         await self.set(pool_seconds=3600)
         said = (
             ChatEvent(f"u{number}", MessageV1(role="user", content=f"I like thing {number}"))
@@ -79,7 +79,7 @@ class ExtractionHarness:
         await self.set(pool_seconds=0)
 
     async def log_of(self, event: str, tenant: str = "*", user: str = "*") -> list[dict[str, Any]]:
-        """The events of a name, in log order, each with `owner`."""
+        """Return the bodies of the events `event`, in log order, with the further field `owner`."""
         found = []
         async for page in read_event_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
@@ -88,11 +88,11 @@ class ExtractionHarness:
         return found
 
     async def texts(self, **whose: str) -> list[str]:
-        """Return the proposed texts."""
+        """Return the texts of the proposed facts, in log order."""
         return [event["text"] for event in await self.log_of("fact.proposed", **whose)]
 
     async def has(self, number: int, event: str, **whose: str) -> list[dict[str, Any]]:
-        """Wait until the log has so many events of a name."""
+        """Wait until the log has exactly `number` events of a name; return them."""
         async with asyncio.timeout(TIMEOUT):
             while len(found := await self.log_of(event, **whose)) < number:
                 await asyncio.sleep(0.05)
@@ -100,7 +100,7 @@ class ExtractionHarness:
         return found
 
     async def becomes(self, query: str, *rows: tuple[Any, ...]) -> None:
-        """Wait until the database says so."""
+        """Wait until a query of the database returns exactly these rows."""
         found: list[tuple[Any, ...]] = []
         try:
             async with asyncio.timeout(TIMEOUT), await self._connect_database() as database:
@@ -126,13 +126,13 @@ class ExtractionHarness:
         await self.connection.jetstream().publish(f"{BATCHES}.tick", b"", stream=WORK)
 
     async def is_projected(self) -> None:
-        """Wait until all of the log is."""
+        """Wait until `persist` has handled the whole log."""
         stream_context = self.connection.jetstream()
         end = (await stream_context.stream_info("LOG")).state.last_seq
         assert await AppliedPosition().wait_for(stream_context, end, TIMEOUT) >= end
 
     async def redrive_all(self) -> None:
-        """Give back each dead letter, once it is there."""
+        """Wait for dead letters, and redrive all of them; assert that none is left."""
         stream_context = self.connection.jetstream()
         async with asyncio.timeout(TIMEOUT):
             while not (found := [each async for each in read_letters(self.connection, LetterFilter())]):
@@ -142,7 +142,7 @@ class ExtractionHarness:
         assert (await stream_context.stream_info(DEAD)).state.messages == 0
 
     async def letters(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
-        """The dead letters, headers and body."""
+        """Return the headers and the body of each dead letter, in the order of `DEAD`."""
         stream_context = self.connection.jetstream()
         stored = (await stream_context.stream_info(DEAD)).state.messages
         found = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]

@@ -1,4 +1,4 @@
-"""Rebuilding beside a running mnemon."""
+"""Rebuilds of rows while consumers write the live generation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from mnemon_infra.rebuild.row_verification import RowVerification, RowVerifier
 
 
 class RebuildReport:
-    """Remembers what was said."""
+    """Record of the progress that a rebuild reports: positions of rows and of vectors, and lines of text."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -32,14 +32,14 @@ class RebuildReport:
 
 @asynccontextmanager
 async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
-    """Rebuild the rows from the whole log next to the live generation."""
+    """Rebuild the rows of the generation `next` from the whole log, and yield the replay."""
     async with open_row_generation(place, "next", told) as replay:
         await catch_up_with_log(place, replay, told)
         yield replay
 
 
 async def verdict_on(place: Site, told: RebuildReport, timeout_seconds: float = 60) -> RowVerification:
-    """Return the result of a comparison, and remove the rebuilt generation."""
+    """Rebuild the rows, compare them with the live rows, and drop them; return the result."""
     async with open_row_generation(place, "next", told) as replay:
         verdict = await RowVerifier(place, replay, told, timeout_seconds=timeout_seconds).verify()
     await drop_schema(place.database, replay.schema)
@@ -47,7 +47,7 @@ async def verdict_on(place: Site, told: RebuildReport, timeout_seconds: float = 
 
 
 async def applied(place: Site, seq: int = 0) -> None:
-    """Wait until the log up to there, or else all of it, is in what is in use."""
+    """Wait until the live generation has the log up to the position `seq`; 0: up to its end."""
     async with asyncio.timeout(60):
         while await place.load_applied_position() < (seq or await place.load_log_end()):
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A command that goes on: what it says is awaited line by line, and it can be told something."""
+"""Interactive commands: a test writes lines to the standard input, and waits for lines of the output."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from tests.support.processes.stack import TIMEOUT
 
 
 class ChatSession:
-    """A process that is spoken with."""
+    """A running command. `said` is the output that was read so far."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin
@@ -22,7 +22,11 @@ class ChatSession:
         self.said = ""
 
     async def heard(self, expected: str) -> str:
-        """The first line from now on that has this in it."""
+        """Wait for the next line of the output that contains `expected`, and return it.
+
+        Raises:
+            AssertionError: no such line came in time, or before the output ended.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(TIMEOUT):
                 while line := (await self._output.readline()).decode():
@@ -32,17 +36,17 @@ class ChatSession:
         raise AssertionError(f"it has not said {expected!r}:\n{self.said}")
 
     def tell(self, line: str) -> None:
-        """Give it a line."""
+        """Write a line to the standard input."""
         self._input.write(f"{line}\n".encode())
 
     async def terminated(self) -> int:
-        """Send SIGTERM, and return the exit code. The input stays open."""
+        """Send SIGTERM, wait for the end, and return the exit code. The standard input stays open."""
         self._process.terminate()
         async with asyncio.timeout(TIMEOUT):
             return await self._process.wait()
 
     async def ended(self) -> int:
-        """Close its input, hear it out, and return its exit code."""
+        """Close the standard input, read the output to its end, and return the exit code."""
         self._input.close()
         async with asyncio.timeout(TIMEOUT):
             self.said += (await self._output.read()).decode()
@@ -51,7 +55,7 @@ class ChatSession:
 
 @asynccontextmanager
 async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[ChatSession]:
-    """`mnemon` with some arguments, until the end of the block."""
+    """Run `mnemon` with these arguments, until the end of the block at most."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon", *map(str, arguments)),
         env={**os.environ, **environment},

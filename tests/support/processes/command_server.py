@@ -1,7 +1,7 @@
-"""Commands in processes that are forked from one that has imported mnemon: imports take a second of a start.
+"""Commands in processes that are forked from a process that has imported mnemon, which saves a second each.
 
 A forked process has the arguments, the environment, the output and the exit code that `python -m mnemon` has.
-Only Linux has this: elsewhere a fork after such imports is not safe.
+Only on Linux: on other systems, a fork after such imports is not safe.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _IMPORTED = (
 
 
 class ForkedCommand:
-    """A command that runs; it is used as `asyncio.subprocess.Process` is."""
+    """A forked command, with the methods of `asyncio.subprocess.Process` that tests use."""
 
     def __init__(self, pid: int, ending: socket.socket) -> None:
         self.pid = pid
@@ -49,7 +49,7 @@ class ForkedCommand:
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or None while it runs."""
+        """The exit code; None while the command runs; -9 if the server ended without reporting it."""
         if self._code is None:
             try:
                 received = self._ending.recv(16, socket.MSG_DONTWAIT)
@@ -77,7 +77,7 @@ class ForkedCommand:
 
 
 class CommandServer:
-    """The process that forks."""
+    """Client of the process that forks, the server of commands."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
@@ -90,14 +90,14 @@ class CommandServer:
         output: IO[bytes],
         errors: IO[bytes],
     ) -> ForkedCommand:
-        """Start `mnemon` with arguments.
+        """Start `mnemon` in the current folder of this process.
 
         Args:
-            arguments: what follows `mnemon`.
-            environment: all of its variables.
-            source: the descriptor of its standard input.
-            output: the file for its standard output.
-            errors: the file for its standard error.
+            arguments: the arguments after `mnemon`.
+            environment: all variables of the environment.
+            source: file descriptor of the standard input.
+            output: file for the standard output.
+            errors: file for the standard error.
         """
         ending, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = json.dumps([str(Path.cwd()), list(arguments), dict(environment)]).encode()
@@ -108,23 +108,23 @@ class CommandServer:
 
 
 _servers: list[CommandServer] = []
-"""The server that runs, if there is one."""
+"""The running server of commands; empty if there is none."""
 
 
 def running_server() -> CommandServer | None:
-    """Return the server that runs, or None."""
+    """Return the running server of commands; None if there is none."""
     return _servers[-1] if _servers else None
 
 
 def heed_signals() -> None:
-    """Heed the signals that `nohup`, or a shell for what runs in the background, sets to be ignored."""
+    """Restore the default actions of SIGINT and SIGHUP, which `nohup` or `&` of a shell disables."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def serving_commands() -> Iterator[None]:
-    """Run the process until the end of the block, where a fork is safe."""
+    """Run the server of commands for the duration of the block; only on Linux."""
     if sys.platform != "linux":
         yield
         return
@@ -149,7 +149,7 @@ def serving_commands() -> Iterator[None]:
 
 
 def _serve(requests: socket.socket) -> list[str] | None:
-    """Fork for each request. Returns the arguments in a forked process, and None after the last request."""
+    """Fork for each request. Return the arguments in a forked process, and None after the last request."""
     running: dict[int, tuple[int, socket.socket]] = {}
     poll = select.poll()
     poll.register(requests, select.POLLIN)
@@ -188,7 +188,7 @@ def _tell(ending: socket.socket, number: int) -> None:
 
 
 def _become(request: bytes, streams: Sequence[int]) -> list[str]:
-    """Take a command's folder, environment and streams, and return its arguments."""
+    """Adopt the folder, environment and standard streams of a request, and return the arguments."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -202,7 +202,7 @@ def _become(request: bytes, streams: Sequence[int]) -> list[str]:
 def _run_command() -> None:
     """Run `mnemon`, and end the process without destroying the imported modules: that would copy their pages.
 
-    Threads, exit handlers, garbage and output end as at every end of Python.
+    Threads, exit handlers, garbage collection and output end as at a normal exit of Python.
     """
     code = 0
     try:

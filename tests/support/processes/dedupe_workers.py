@@ -1,4 +1,4 @@
-"""`dedupe` workers, each with connections of its own, over one set of vectors; and a `persist`."""
+"""Process with several workers of `dedupe`, each with its own database pool, and one worker of `persist`."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ WORKERS = 4
 
 
 async def work(deployment: Deployment, workers: int) -> None:
-    """Decide until killed."""
+    """Run `workers` workers of `dedupe` on one vector store, and one of `persist`, until killed."""
     embedder = PresetEmbedder()
     async with AsyncExitStack() as ends:
         opened = open_vectors(deployment, model=embedder.model, dimension=embedder.dimension)

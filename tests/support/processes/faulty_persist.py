@@ -1,4 +1,4 @@
-"""A process of `persist` that hangs, or loses its subscriptions, when a signal tells it to.
+"""A process of `persist` that hangs, or loses its subscriptions, on a signal.
 
 SIGUSR1 blocks its event loop until its standard input has a line. SIGUSR2 makes the server forget its
 subscriptions.

@@ -24,18 +24,18 @@ _PACKAGES: Final = ("bench", "consumers", "contracts", "infra", "migrations", "p
 
 
 class HistoryMissing(Exception):
-    """The repository does not have the commit, such as in a shallow clone, or there is no git."""
+    """The repository lacks the commit, for example in a shallow clone, or git is not installed."""
 
 
 class FormerVersion:
     """Processes of a former version.
 
     Args:
-        version: such as `0.1.0`.
-        folder: a folder to create, which gets the sources.
+        version: a version of `COMMITS`, such as `0.1.0`.
+        folder: folder to create for the sources.
 
     Raises:
-        HistoryMissing: the sources are not there.
+        HistoryMissing: git cannot read the sources of the version.
     """
 
     def __init__(self, version: str, folder: Path) -> None:
@@ -65,7 +65,7 @@ class FormerVersion:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables with which `mnemon` is this version."""
+        """Variables of the environment with which `python -m mnemon` runs this version."""
         folders = [self._folder, *(self._folder / name for name in _PACKAGES)]
         # Without the second one, the working directory and its `mnemon` come first.
         return {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONSAFEPATH": "1"}

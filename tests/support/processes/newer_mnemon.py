@@ -1,4 +1,4 @@
-"""The `mnemon` of a version to come, which knows version 2 of a message. Run as `mnemon` is, by its name."""
+"""A newer `mnemon` with version 2 of `message`; `python -m` runs this module in the place of `mnemon`."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from mnemon_contracts.registry import EVENTS
 
 
 class MessageV2(MessageV1):
-    """A message, and the mood it was written in."""
+    """Version 2 of a message, with the further required field `mood`."""
 
     mood: Text = Field(description="The mood.")
 

@@ -1,4 +1,4 @@
-"""Programs that tests run to their end, those of Node included."""
+"""Functions that run other programs than mnemon to their end, such as npm."""
 
 import asyncio
 import os
@@ -16,7 +16,13 @@ _SECONDS = 240
 async def run_program(
     *command: str | Path, folder: Path, told: str = "", **environment: str
 ) -> CommandResult:
-    """Run a program with `told` as its input; it has the variables of this process and those given."""
+    """Run a program with `told` as its standard input, and return its exit code and output.
+
+    It has the variables of this process and those of `environment`.
+
+    Raises:
+        TimeoutError: the program ran for more than `_SECONDS`, and was killed.
+    """
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
@@ -36,15 +42,15 @@ async def run_program(
 
 
 def require_node() -> None:
-    """Skip the test where Node is not installed: Python with pip is enough for the tests of the README."""
+    """Skip the test if `node` or `npm` is not installed; the README requires only Python for tests."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node is not installed: `node` and `npm` are needed")
 
 
 async def install_packages(folder: Path, how: Literal["install", "ci"] = "install") -> None:
-    """Install the packages of a folder with npm; skip the test where npm reaches no registry.
+    """Install the packages of a folder with npm; skip the test if npm fails, for example without a registry.
 
-    The tests of the README need no network but the index of Python packages.
+    For tests, the README requires no network except the index of Python packages.
     """
     # By default npm waits five minutes for an answer of the package index before it asks again.
     options = "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=20000", "--fetch-retries=5"

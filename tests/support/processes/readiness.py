@@ -1,4 +1,4 @@
-"""Readiness of processes over HTTP, and the seconds until it changes."""
+"""Readiness of processes, as their HTTP endpoints report it, and the seconds until it changes."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from tests.support.processes.stack import TIMEOUT
 
 
 def ask_endpoint(port: int, path: str = "readyz") -> tuple[int, list[str]]:
-    """Return status and reasons; status 0 if nothing answers."""
+    """Return the HTTP status of an endpoint, and its reasons; status 0 and the error if nothing answers."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as response:
             return response.status, json.load(response)["reasons"]
@@ -23,18 +23,18 @@ def ask_endpoint(port: int, path: str = "readyz") -> tuple[int, list[str]]:
 
 
 class Readiness:
-    """The readiness of several processes, which are asked ten times a second."""
+    """Readiness of several processes, whose endpoints are polled ten times a second."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._ports = ports
 
     async def load_reasons(self) -> list[str]:
-        """Return the reasons of all processes that are not ready."""
+        """Return the reasons of all processes that are not ready; empty if all are ready."""
         answers = await asyncio.gather(*(asyncio.to_thread(ask_endpoint, port) for port in self._ports))
         return [reason for status, reasons in answers if status != 200 for reason in reasons]
 
     async def measure_failure(self, words: str) -> tuple[float, str]:
-        """Wait until a reason has these words. Return the seconds, and the reason."""
+        """Wait until a reason contains the text `words`; return the seconds of the wait, and the reason."""
         begun = time.monotonic()
         async with asyncio.timeout(2 * TIMEOUT):
             while True:
@@ -44,7 +44,7 @@ class Readiness:
                 await asyncio.sleep(0.1)
 
     async def measure_recovery(self) -> float:
-        """Wait until all processes are ready. Return the seconds."""
+        """Wait until all processes are ready, and return the seconds of the wait."""
         begun = time.monotonic()
         async with asyncio.timeout(2 * TIMEOUT):
             while await self.load_reasons():

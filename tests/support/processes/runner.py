@@ -1,4 +1,4 @@
-"""`mnemon run` as a supervisor has it: in a process of its own, started again whenever it is killed."""
+"""`mnemon run` in a separate process, which a test kills and starts again as a supervisor does."""
 
 import asyncio
 import os
@@ -17,11 +17,11 @@ class Runner:
     """`mnemon run` of some consumers.
 
     Args:
-        names: the consumers.
-        output: the file that has what it says.
+        names: names of the consumers.
+        output: file for standard output and standard error; each start overwrites it.
         arguments: options of the command, such as `--data DIR`.
-        module: what is run; another version of `mnemon`, say.
-        environment: variables of its own.
+        module: Python module to run in the place of `mnemon`, such as another version.
+        environment: further variables of the environment.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class Runner:
 
     @property
     def is_alive(self) -> bool:
-        """It has not ended since it was last started."""
+        """Whether the process was started and still runs."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start it as a supervisor does: again and again, until it runs."""
+        """Start the process, again if it ends, until the consumers run."""
         async with asyncio.timeout(TIMEOUT):
             while not await self._started():
                 pass
@@ -55,7 +55,7 @@ class Runner:
             await self._process.wait()
 
     async def killed(self) -> None:
-        """`kill -9`, and a new one."""
+        """Kill the process with SIGKILL, and start a new one."""
         assert self._process is not None
         if self._process.returncode is None:
             self._process.kill()
@@ -83,7 +83,7 @@ class Runner:
 
 @asynccontextmanager
 async def running(runners: Sequence[Runner]) -> AsyncIterator[None]:
-    """All of them run, until the end of the block."""
+    """Run all runners for the duration of the block."""
     try:
         await asyncio.gather(*(runner.start() for runner in runners))
         yield

@@ -1,4 +1,4 @@
-"""`mnemon` as its users run it: in processes of its own, on folders of the test's own."""
+"""`mnemon` as users run it: as commands in separate processes, on data folders of the test."""
 
 import asyncio
 import os
@@ -22,11 +22,15 @@ from tests.support.processes.command_server import ForkedCommand, heed_signals, 
 from tests.support.servers.qdrant import drop_reserved, stack_environment, stack_schema
 
 TIMEOUT = 150.0
-"""Seconds for anything to happen: two cores may serve many tests."""
+"""Maximum seconds of a wait; long, because many tests may share two cores."""
 
 
 async def until(holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
-    """Wait for what nothing tells of: files and processes that are not ours."""
+    """Poll until `holds` returns true, for files and processes that send no notification.
+
+    Raises:
+        TimeoutError: it does not return true within `timeout` seconds.
+    """
     async with asyncio.timeout(timeout):
         while not holds():
             await asyncio.sleep(0.02)
@@ -42,7 +46,7 @@ class CommandResult:
 
 
 async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
-    """Run `mnemon` to its end."""
+    """Run `mnemon` to its end, and return its exit code and output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = await start_mnemon(*arguments, environment=environment, output=out, errors=err)
         try:
@@ -64,11 +68,16 @@ async def start_mnemon(
     output: IO[bytes],
     errors: IO[bytes],
 ) -> Process | ForkedCommand:
-    """Start `mnemon`, forked from a process that has imported it if there is one.
+    """Start `mnemon`, as a fork of the server of commands if that runs.
 
-    Its standard input is the descriptor `source`, or empty.
+    With `PYTHONPATH` in `environment`, `mnemon` may be another version, so it is not forked.
 
-    With `PYTHONPATH` in the environment it may be another version, so it is no fork.
+    Args:
+        arguments: the arguments after `mnemon`.
+        environment: further variables of the environment.
+        source: file descriptor of the standard input; None: the input is empty.
+        output: file for the standard output.
+        errors: file for the standard error.
     """
     complete = {**os.environ, **_vectors_of(arguments), **environment}
     with Path(os.devnull).open("rb") as nothing:
@@ -86,13 +95,13 @@ async def start_mnemon(
 
 
 def _vectors_of(arguments: Sequence[str | Path]) -> dict[str, str]:
-    """Return the variables of the vectors of the stack that a command is about."""
+    """Return the variables for the vectors of the stack that `--data` names; empty without `--data`."""
     words = [*map(str, arguments)]
     return stack_environment(Path(words[words.index("--data") + 1])) if "--data" in words[:-1] else {}
 
 
 class Up:
-    """`mnemon up` on a folder; may be started again after it ended."""
+    """`mnemon up` on a data folder; it may be started again after its end."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -100,12 +109,12 @@ class Up:
         self._process: Process | ForkedCommand | None = None
 
     async def start(self, *arguments: str, **environment: str) -> Endpoints:
-        """Start it; returns when all of it answers."""
+        """Start `mnemon up`, wait until the whole stack answers, and return its endpoints."""
         await self.begin(*arguments, **environment)
         return await self.ready()
 
     async def begin(self, *arguments: str, **environment: str) -> None:
-        """Start it; returns when what a killed run announced is gone."""
+        """Start `mnemon up`; wait until the endpoints file of a killed run is gone, if there is one."""
         before = self._announced
         with (self.data.parent / "up.log").open("ab") as output:
             self._process = await start_mnemon(
@@ -115,26 +124,26 @@ class Up:
             await until(lambda: self._announced != before or self.process.returncode is not None)
 
     async def ready(self) -> Endpoints:
-        """Wait until all of it answers."""
+        """Wait until the whole stack answers, and return its endpoints; fail with the log if it ended."""
         await until(lambda: self.endpoints is not None or self.process.returncode is not None)
         assert self.endpoints, self.log
         return self.endpoints
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end, and return its exit code."""
+        """Send a signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
         async with asyncio.timeout(TIMEOUT):
             return await self.process.wait()
 
     async def kill(self) -> None:
-        """End it without a chance to tidy up; its servers stay."""
+        """Kill `mnemon up` with SIGKILL; its servers keep running."""
         self.process.kill()
         await self.process.wait()
 
     async def issue_key(
         self, tenant: str, scopes: Sequence[str] = ("read", "write"), user: str | None = None
     ) -> IssuedKey:
-        """Issue a key for the gateway, as `mnemon auth key create` does in a process."""
+        """Issue an API key, as `mnemon auth key create` does, without a further process."""
         assert self.endpoints
         issued = issue_key(tenant, scopes, user)
         async with await connect(self.endpoints.nats, name="test") as connection:
@@ -143,7 +152,7 @@ class Up:
 
     @property
     def _announced(self) -> int | None:
-        """Which file the endpoints stand in."""
+        """Inode of the endpoints file, which tells one run from another; None without the file."""
         with suppress(FileNotFoundError):
             return (self.data / "endpoints.json").stat().st_ino
         return None
@@ -155,16 +164,16 @@ class Up:
 
     @property
     def endpoints(self) -> Endpoints | None:
-        """Where it answers, while it does."""
+        """Endpoints of the stack; None while it does not answer."""
         return Endpoints.read(self.data)
 
     @property
     def log(self) -> str:
-        """All that it has said."""
+        """Output of all runs of `mnemon up` on the folder."""
         return (self.data.parent / "up.log").read_text()
 
     def beside(self) -> psutil.Process | None:
-        """The process of the background consumers."""
+        """Return the process of the background consumers; None if there is none."""
         for child in psutil.Process(self.process.pid).children():
             with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
                 if "mnemon_consumers.background_process" in child.cmdline():
@@ -172,17 +181,20 @@ class Up:
         return None
 
     def servers(self) -> dict[str, psutil.Process]:
-        """The servers that run on the folder, by name."""
+        """Return the processes of the servers that run on the folder, by name."""
         return {process.info["name"]: process for process in _on(self.data)}
 
     def pids(self) -> set[int]:
-        """The ids of all processes that serve the folder."""
+        """Return the process ids of the servers that run on the folder."""
         return {process.pid for process in _on(self.data)}
 
 
 @contextmanager
 def stack_folder() -> Iterator[Path]:
-    """A folder for a stack, which PostgreSQL's own account can reach; ends the processes that run on it."""
+    """Yield the path of a data folder that PostgreSQL's account can reach.
+
+    At the end, kill the servers that run on the folder, and remove the folder and its vectors.
+    """
     # Not tmp_path: every start of pytest closes the folders above it for other accounts again.
     parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     yield parent / "data"

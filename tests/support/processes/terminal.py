@@ -25,11 +25,11 @@ class TerminalCommand:
         self._errors = errors
 
     def type(self, text: str) -> None:
-        """Type text; the command gets it at each end of a line, or Ctrl-D (`\x04`)."""
+        """Type text; the command receives it at the end of each line, or at Ctrl-D (`\x04`)."""
         os.write(self._person, text.encode())
 
     async def await_question(self, question: str) -> None:
-        """Wait until the command asks a question on standard error."""
+        """Wait until the standard error contains `question`; fail if the command ends without it."""
         await until(lambda: question in _read(self._errors) or self._process.returncode is not None)
         assert question in _read(self._errors), f"ended without the question: {_read(self._errors)}"
 
@@ -37,7 +37,7 @@ class TerminalCommand:
         self._process.send_signal(number)
 
     async def await_end(self) -> CommandResult:
-        """Wait until the command ends."""
+        """Wait until the command ends, and return its exit code and output."""
         async with asyncio.timeout(TIMEOUT):
             code = await self._process.wait()
         return CommandResult(code, _read(self._output), _read(self._errors))
@@ -64,5 +64,5 @@ async def run_at_terminal(*arguments: str, **environment: str) -> AsyncIterator[
 
 
 def _read(file: IO[bytes]) -> str:
-    """Return all that a process has written; the offset, which it shares, stays at the end."""
+    """Return all output of a process; leave the file offset, which the process shares, unchanged."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()

@@ -1,4 +1,4 @@
-"""A process that opens a folder of vectors and writes batch after batch, saying so, until it is killed."""
+"""A process that writes batches of points into a folder, and prints the number of each, until killed."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ BATCH = 400
 
 
 def written(batch: int) -> list[str]:
-    """The names of the points of a batch."""
+    """Return the names of the points in a batch."""
     return [f"{batch}-{n}" for n in range(BATCH)]
 
 

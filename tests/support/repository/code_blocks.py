@@ -1,4 +1,4 @@
-"""Blocks of code of a page in Markdown."""
+"""Fenced code blocks of a Markdown page."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """Code between two fences.
+    """A fenced code block.
 
     Attributes:
-        language: as it says behind the first of them, such as `sh`.
+        language: word after the opening fence, such as `sh`; empty without one.
         text: the code.
-        page: the file.
-        line: where its text begins, from 1.
+        page: file of the page.
+        line: number of the first line of the code in the page, from 1.
     """
 
     language: str
@@ -29,7 +29,7 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page, from its top."""
+    """Yield the code blocks of a page, from the top."""
     markdown = page.read_text(encoding="utf-8")
     for found in _FENCED.finditer(markdown):
         yield Block(found[1], found[2], page, markdown.count("\n", 0, found.start(2)) + 1)

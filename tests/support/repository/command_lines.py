@@ -1,4 +1,4 @@
-"""Lines of shell with `mnemon` in them, read as the command reads them."""
+"""Commands `mnemon` in lines of shell, parsed as `mnemon` parses its arguments."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ COMMAND: Any = get_command(app)
 
 
 def invocations(line: str) -> Iterator[list[str]]:
-    """The arguments of each `mnemon` of a line of shell."""
+    """Yield the arguments of each command `mnemon` in a line of shell."""
     words: list[str] = []
     for word in [*shlex.split(line.replace(";", " ; ")), ";"]:
         if word in ("&&", ";", "|"):
@@ -27,7 +27,11 @@ def invocations(line: str) -> Iterator[list[str]]:
 
 
 def parse(arguments: list[str]) -> None:
-    """Read the arguments as the command would, and do nothing."""
+    """Parse the arguments of a command, without running it.
+
+    Raises:
+        click.UsageError: the command has no such subcommand, option or argument.
+    """
     group, above = COMMAND, None
     while hasattr(group, "commands"):
         above = group.make_context("mnemon", arguments, parent=above)

@@ -16,11 +16,11 @@ VALUE_FILES: Final = {file.stem: file for file in sorted((ROOT / "infra" / "helm
 NAMESPACE: Final = "memory"
 
 Manifest = dict[str, Any]
-"""An object of Kubernetes."""
+"""A Kubernetes object, as the parsed YAML of its manifest."""
 
 
 def require_helm() -> str:
-    """Return the path of helm; skip the test where there is none."""
+    """Return the path of helm; skip the test if helm is not installed."""
     program = shutil.which("helm")
     if program is None:
         pytest.skip("helm is not installed")
@@ -28,7 +28,7 @@ def require_helm() -> str:
 
 
 def run_helm(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    """Run helm with a version of Kubernetes, because one that was built from source names an old one."""
+    """Run helm for Kubernetes 1.31; a helm that was built from source would assume an old version."""
     return subprocess.run(
         [require_helm(), *map(str, arguments), "--kube-version", "1.31"],
         capture_output=True,
@@ -39,7 +39,7 @@ def run_helm(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
 
 @cache
 def render_chart(*arguments: str) -> tuple[Manifest, ...]:
-    """Return the objects of the chart with a value file by name, or other arguments of `helm template`."""
+    """Return the objects that `helm template` renders; an argument may be the name of a file of values."""
     values = [part for each in arguments if each in VALUE_FILES for part in ("--values", VALUE_FILES[each])]
     others = [each for each in arguments if each not in VALUE_FILES]
     rendered = run_helm("template", "bots", CHART, "--namespace", NAMESPACE, *values, *others)
@@ -48,7 +48,7 @@ def render_chart(*arguments: str) -> tuple[Manifest, ...]:
 
 
 def list_kind(kind: str, manifests: tuple[Manifest, ...]) -> list[Manifest]:
-    """Return the objects of one kind."""
+    """Return the objects of a kind, such as `Deployment`."""
     return [each for each in manifests if each["kind"] == kind]
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import pytest
 
 SUITE: Final = "bookworm"
-"""Release of Debian whose Python is the one of the Dockerfile."""
+"""Release of Debian that has the Python version of the Dockerfile."""
 
 PACKAGES: Final = "python3,python3-venv,ca-certificates"
 SEARCH_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -33,7 +33,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Image:
-    """A file system, and how a container of it runs."""
+    """A file system, with the environment, folder, user and command of its containers."""
 
     root: Path
     environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": SEARCH_PATH})
@@ -44,7 +44,7 @@ class Image:
 
 
 def require_namespaces() -> None:
-    """Skip the test where no image can be assembled."""
+    """Skip the test if this machine cannot build an image: without root, a program or namespaces."""
     if os.geteuid() != 0:
         pytest.skip("mounts and other users need root")
     missing = [name for name in ("debootstrap", "unshare", "nsenter", "setpriv") if not shutil.which(name)]
@@ -66,13 +66,20 @@ def assemble_base(folder: Path) -> Path:
 
 
 def parse_dockerfile(text: str) -> list[Instruction]:
-    """Return the instructions, without comments and line breaks."""
+    """Return the instructions of a Dockerfile, without comments and continued lines."""
     code = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     return [Instruction(*line.split(maxsplit=1)) for line in code.splitlines() if line.strip()]
 
 
 def build_image(dockerfile: str, context: Path, base: Path, folder: Path) -> Image:
-    """Carry out the instructions of a Dockerfile. Return the image of the last stage."""
+    """Execute the instructions of a Dockerfile, and return the image of the last stage.
+
+    Args:
+        dockerfile: text of the Dockerfile.
+        context: folder with the files to copy.
+        base: file system in the place of the base image.
+        folder: folder for the file systems of the stages.
+    """
     stages: dict[str, Image] = {}
     image = Image(base)
     for name, arguments in parse_dockerfile(dockerfile):
@@ -115,7 +122,7 @@ def build_image(dockerfile: str, context: Path, base: Path, folder: Path) -> Ima
 
 
 def copy_context(context: Path, folder: Path) -> None:
-    """Copy the files that `.dockerignore` leaves in the context."""
+    """Copy the files of the context that `.dockerignore` does not exclude."""
     lines = (context / ".dockerignore").read_text().splitlines()
     rules = [(line.lstrip("!"), line.startswith("!")) for line in lines if line and not line.startswith("#")]
     for file in list_context(context, rules):
@@ -125,7 +132,10 @@ def copy_context(context: Path, folder: Path) -> None:
 
 
 def list_context(context: Path, rules: Sequence[tuple[str, bool]]) -> Iterator[Path]:
-    """Yield the files that the rules leave; of several rules that match, the last one counts."""
+    """Yield the files that the rules of `.dockerignore` keep; of several matching rules, the last counts.
+
+    `rules` has each pattern, and whether it keeps the files that it matches.
+    """
     patterns = [
         (re.compile(re.escape(rule).replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*") + "(/.*)?"), kept)
         for rule, kept in rules
@@ -140,7 +150,7 @@ def list_context(context: Path, rules: Sequence[tuple[str, bool]]) -> Iterator[P
 
 
 def run_step(image: Image, command: str) -> None:
-    """Run a command of the build as root, with the access to packages that this machine has."""
+    """Run a build command as root, with this machine's variables for pip and certificates."""
     access = {
         name: value for name, value in os.environ.items() if re.match(r"PIP_(?!FIND_LINKS)|SSL_CERT", name)
     }
@@ -156,7 +166,7 @@ def run_step(image: Image, command: str) -> None:
 def run_container(
     image: Image, *arguments: str, entrypoint: Iterable[str] | None = None, **environment: str
 ) -> list[str]:
-    """Return the command that runs a container: read-only, without rights, and with a /tmp of its own."""
+    """Return the command that runs a container: read-only, without capabilities, with its own /tmp."""
     program = image.entrypoint if entrypoint is None else entrypoint
     return isolate(image, [*program, *(arguments or image.command)], environment)
 
@@ -176,7 +186,7 @@ def find_first_process(container: int) -> int:
 def isolate(
     image: Image, command: Sequence[str], environment: Mapping[str, str], *, is_build: bool = False
 ) -> list[str]:
-    """Return the command that runs a command in namespaces of its own, with the image as its file system."""
+    """Return the command that runs `command` in new namespaces, with the image as its file system."""
     root = shlex.quote(str(image.root))
     # A build needs the certificates of this machine; a container must not write.
     last = f"--bind /etc/ssl/certs {root}/etc/ssl/certs" if is_build else f"-o remount,bind,ro {root}"

@@ -1,4 +1,4 @@
-"""A local server that speaks the protocol of s3, with one bucket."""
+"""Local server with the S3 protocol, and one bucket."""
 
 import logging
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ BUCKET = "backups"
 
 @contextmanager
 def serve_bucket() -> Iterator[dict[str, str]]:
-    """Run the server for the duration of the block; yield the variables that lead to it."""
+    """Run the server for the duration of the block; yield the environment variables of its clients."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 
 def create_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate of 127.0.0.1 that signs itself; returns its path and that of its key."""
+    """Write a self-signed certificate for 127.0.0.1; return its path, and that of its private key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)

@@ -1,7 +1,7 @@
-"""A local server that speaks the wire formats of OpenAI's chat completions and of Anthropic's messages.
+"""Local server with the wire formats of OpenAI's chat completions and of Anthropic's messages.
 
-It says what a test wants, part by part, and has what it was sent. `provider_server` of the benches answers a
-whole request at once; this one can stop in the middle of a stream.
+It answers with parts that a test sets, and records the requests. It can stop in the middle of a stream;
+`provider_server` of the benches always sends whole answers.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ ANTHROPIC_USAGE = {
 
 @dataclass(frozen=True)
 class ReceivedCompletion:
-    """A request to the model."""
+    """A request that the server received; `body` is empty for a list of models."""
 
     path: str
     headers: Mapping[str, str]
@@ -52,10 +52,10 @@ class ChatModel:
 
     Attributes:
         parts: parts of the text of each answer.
-        tool_calls: calls of tools of each answer: id, name, arguments.
-        refusal: response in the place of an answer.
-        pause: if set, a stream stops after its first part until the event is set.
-        is_cut: whether a stream ends without its end.
+        tool_calls: id, name and JSON arguments of the tool calls of each answer.
+        refusal: status and body of the response in the place of an answer; None: the model answers.
+        pause: event that a stream waits for before its last part; None: it does not wait.
+        is_cut: whether the connection breaks before the end of a stream.
         received: requests, in the order of arrival.
         sent: bytes of the last stream.
         left: set when a client leaves a stream before its end.

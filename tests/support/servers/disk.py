@@ -16,13 +16,16 @@ Disk = Callable[[int], Path]
 
 
 def mount(*arguments: str) -> None:
-    """Run `mount`."""
+    """Run `mount` with these arguments; it needs root."""
     subprocess.run(["mount", *arguments], check=True, capture_output=True)
 
 
 @contextmanager
 def making_disk() -> Iterator[Disk]:
-    """Yield a function that makes a disk of so many megabytes, once; what runs on it is ended."""
+    """Yield a function that mounts a disk of a number of megabytes, and returns its folder; call it once.
+
+    At the end, processes on the disk are killed, and the disk is removed.
+    """
     parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     place = parent / "disk"
 

@@ -1,4 +1,4 @@
-"""A server that embeds as OpenAI does on the wire, and fails as it is told to."""
+"""Local server with the wire format of OpenAI's embeddings, and with faults that a test sets."""
 
 import base64
 import hashlib
@@ -51,14 +51,19 @@ def right(request: Body) -> EndpointAnswer:
 
 
 def refusal(status: int, headers: Mapping[str, str] | None = None) -> EndpointAnswer:
-    """As OpenAI words it, and worse: with the whole key."""
+    """Return an error in OpenAI's format, whose message contains the whole API key."""
     return EndpointAnswer(
         status, {"error": {"message": f"no: {KEY}", "type": "x", "code": None}}, headers or {}
     )
 
 
 class Endpoint:
-    """A server on a free port. `faults` are its next answers; after them it answers right."""
+    """A server on a free port.
+
+    Attributes:
+        faults: functions that give the next answers; after them, `build_answer` gives the answers.
+        released: event that answers wait for, set at first.
+    """
 
     path = "/v1/embeddings"
 
@@ -93,7 +98,7 @@ class Endpoint:
             daemon_threads = True
 
             def handle_error(self, request: object, client_address: object) -> None:
-                """A client that has gone is one of the faults."""
+                """Ignore errors: clients close connections when they time out."""
 
         self.server = EndpointServer(("127.0.0.1", 0), EndpointHandler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
@@ -123,14 +128,14 @@ class Endpoint:
 
 @contextmanager
 def serve_embeddings() -> Iterator[Endpoint]:
-    """Run an endpoint in a thread."""
+    """Run an embedding server in a thread for the duration of the block."""
     with serve_endpoint(Endpoint()) as endpoint:
         yield endpoint
 
 
 @contextmanager
 def serve_endpoint(endpoint: EndpointT) -> Iterator[EndpointT]:
-    """Run an endpoint in a thread until the block ends."""
+    """Run a server in a thread for the duration of the block."""
     serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
     serving.start()
     yield endpoint

@@ -11,7 +11,7 @@ from tests.support.processes.stack import TIMEOUT
 
 
 class LogServer:
-    """A nats-server that can go back to an older state of its folder."""
+    """A nats-server whose folder can be copied, and replaced by the copy later."""
 
     def __init__(self, folder: Path) -> None:
         self._home = folder / "nats"
@@ -30,7 +30,7 @@ class LogServer:
         await self.server.start()
 
     async def restore_messages(self, stream: str) -> None:
-        """Bring back the messages of a stream, but not the states of its durables, as a kill may do."""
+        """Restore the messages of a stream, but not its durables, as a kill of the server may do."""
         await self.server.stop()
         (kept,) = self._copy.glob(f"jetstream/*/streams/{stream}/msgs")
         messages = self._home / kept.relative_to(self._copy)

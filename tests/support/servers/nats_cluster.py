@@ -1,4 +1,4 @@
-"""Three nats-servers that keep three copies of everything, and the death of the one that leads the log."""
+"""Cluster of three nats-servers with three copies of each stream, and kills of the leader of the log."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,14 @@ cluster {{
 
 
 class Member(NatsServer):
-    """One server of a cluster, in a folder of its own."""
+    """One server of a cluster, with its own folder.
+
+    Args:
+        data: the folder, whose name becomes the name of the server.
+        port: port for clients.
+        route: port for the other servers.
+        routes: the ports `route` of all servers.
+    """
 
     def __init__(self, data: Path, port: int, route: int, routes: Sequence[int]) -> None:
         super().__init__(data, port)
@@ -47,14 +54,20 @@ class Member(NatsServer):
         replace_file(configuration, alone + _CLUSTER.format(port=self._route, routes=routes))
 
     async def killed(self) -> None:
-        """`kill -9`; returns when it is gone."""
+        """Kill the server with SIGKILL, and wait until it has ended."""
         assert self._process is not None
         self._process.kill()
         await self._process.wait()
 
 
 class Cluster:
-    """The servers, and one connection to all of them."""
+    """A running cluster.
+
+    Attributes:
+        url: addresses of all servers, comma-separated.
+        folders: folders of the servers.
+        killed: names of the killed servers, in order.
+    """
 
     def __init__(self, members: Sequence[Member], connection: Client) -> None:
         self._members = {member.member: member for member in members}
@@ -64,7 +77,7 @@ class Cluster:
         self.killed: list[str] = []
 
     async def leader_killed(self) -> None:
-        """`kill -9` of the server that leads the log; returns when it is there again, with all copies."""
+        """Kill the server that leads the log with SIGKILL, start it again, and wait for all copies."""
         leader = (await self._log()).leader
         assert leader is not None
         await self._members[leader].killed()
@@ -74,13 +87,13 @@ class Cluster:
         self.killed.append(leader)
 
     async def is_whole(self) -> None:
-        """Wait until every stream has a leader, and every server its copy of all that was written."""
+        """Wait until every stream has a leader, and every server a current copy of each stream."""
         async with asyncio.timeout(TIMEOUT):
             while not await self._has_all_copies():
                 await asyncio.sleep(0.1)
 
     async def copies(self) -> dict[str, int]:
-        """On how many servers each stream and consumer is kept."""
+        """Return the number of servers that store each stream and each durable, by name."""
         found: dict[str, ClusterInfo | None] = {}
         for name in (*(str(config.name) for config in STREAMS), *(f"KV_{each.bucket}" for each in BUCKETS)):
             found[name] = (await self._stream_context.stream_info(name)).cluster
@@ -118,7 +131,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(folder: Path) -> AsyncIterator[Cluster]:
-    """Three servers that know each other, without streams."""
+    """Run a cluster of three servers, without streams, for the duration of the block."""
     first = free_port(2 * SERVERS - 1)
     ports, routes = range(first, first + SERVERS), range(first + SERVERS, first + 2 * SERVERS)
     members = [
@@ -139,7 +152,7 @@ async def cluster(folder: Path) -> AsyncIterator[Cluster]:
 
 
 async def _can_keep_streams(connection: Client) -> None:
-    """Wait until the servers have chosen who decides about streams."""
+    """Wait until the servers have elected the leader that creates streams."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             try:

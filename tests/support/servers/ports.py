@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from typing import Final
 
 _PORTS: Final = range(10_000, 30_000)
-"""Ports below those that the kernel gives to connections: no connection takes one of these."""
+"""Ports below the range from which the kernel chooses local ports of connections."""
 
 _RANDOM: Final = random.SystemRandom()
-"""Differs between the processes of a test run, which share the seed of `random`."""
+"""Source of random ports without a seed: processes of a test run share the seed of `random`."""
 
 
 def free_port(following: int = 0) -> int:
-    """Return a port that is free, as are so many that follow it."""
+    """Return a free port on 127.0.0.1 that is followed by `following` free ports."""
     while True:
         port = _RANDOM.choice(_PORTS)
         with ExitStack() as held:

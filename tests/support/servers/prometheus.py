@@ -1,4 +1,4 @@
-"""A Prometheus of its own, with the configuration that is in the repository."""
+"""Prometheus for a test, with the configuration of the repository."""
 
 import asyncio
 import json
@@ -34,12 +34,12 @@ class Prometheus:
         return True
 
     async def has_data(self, query: str) -> bool:
-        """Whether a query gives a number."""
+        """Return whether the result of a query has a number."""
         found = await self._ask("query", query=query)
         return any(not math.isnan(float(series["value"][1])) for series in found["result"])
 
     async def rules(self) -> dict[str, dict[str, Any]]:
-        """The alert rules, by name."""
+        """Return the rules as JSON objects, by name."""
         groups = (await self._ask("rules"))["groups"]
         return {rule["name"]: rule for group in groups for rule in group["rules"]}
 
@@ -54,7 +54,10 @@ class Prometheus:
 
 @asynccontextmanager
 async def prometheus(folder: Path, targets: Sequence[str]) -> AsyncIterator[Prometheus]:
-    """Prometheus, which looks at some processes every second, until the end of the block."""
+    """Run Prometheus for the duration of the block; it scrapes `targets` every second.
+
+    `targets` are addresses such as `127.0.0.1:9090`; files are written to `folder`.
+    """
     program, port = shutil.which("prometheus"), free_port()
     assert program
     config = yaml.safe_load((MONITORING / "prometheus.yml").read_text())

@@ -1,4 +1,4 @@
-"""Wait for requests that arrive at a local provider server."""
+"""Waits for requests at a local provider server."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ async def wait_for_requests(state: ProviderState, number: int = 1) -> None:
     """Wait until the server is answering this number of requests at the same time, or more.
 
     Raises:
-        TimeoutError: the server has had fewer requests in flight for a minute.
+        TimeoutError: the server had fewer requests in flight for a minute.
     """
     async with asyncio.timeout(TIMEOUT):
         while len(state.in_flight) < number:

@@ -1,6 +1,6 @@
-"""Vectors of the tests: on the Qdrant server that `MNEMON_QDRANT_URL` names, or embedded in a folder.
+"""Vectors of the tests: on the Qdrant server at `MNEMON_QDRANT_URL`, or without it in the embedded engine.
 
-Each deployment of a test has a schema of its own, whose name begins the names of its collections.
+Each deployment of a test has its own schema, and the names of its collections begin with the schema's name.
 """
 
 import os
@@ -23,7 +23,7 @@ environment.
 """
 
 STORAGE: Final = os.environ.get("MNEMON_QDRANT_STORAGE") or None
-"""Folder of the server's storage, where it is on this machine."""
+"""Folder of the server's storage, if it is on this machine; None otherwise."""
 
 requires_folder: Final = pytest.mark.skipif(
     URL is not None,
@@ -46,12 +46,12 @@ def locate_vectors(deployment: Deployment, folder: Path) -> Deployment:
 
 
 def stack_schema(data: Path) -> str:
-    """Return the schema of the stack in a folder: of its own if its vectors are on the server."""
+    """Return the schema of the stack in a folder: `mnemon`, or a unique one with vectors on the server."""
     return "mnemon" if URL is None else f"test_{sha256(str(data).encode()).hexdigest()[:12]}"
 
 
 def stack_environment(data: Path) -> dict[str, str]:
-    """Return the variables with which the stack in a folder, and commands on it, reach the server."""
+    """Return the variables with which the stack in a folder reaches the server; empty without a server."""
     if URL is None:
         return {}
     _reserved.add(stack_schema(data))
@@ -59,7 +59,7 @@ def stack_environment(data: Path) -> dict[str, str]:
 
 
 def list_vector_files(deployment: Deployment) -> list[Path]:
-    """Return the files of a deployment's vectors."""
+    """Return the files of a deployment's vectors, in its folder or in the server's storage."""
     if deployment.qdrant_url is None:
         assert deployment.vectors_folder
         return [path for path in deployment.vectors_folder.rglob("*") if path.is_file()]
@@ -69,7 +69,7 @@ def list_vector_files(deployment: Deployment) -> list[Path]:
 
 
 async def count_live_points(connection: Client, deployment: Deployment) -> dict[str, int]:
-    """Return the points of each collection of a running deployment."""
+    """Return the number of points in each collection of a running deployment, by name."""
     if deployment.qdrant_url is None:
         return dict(await EdgeOwner(connection).count_points())
     from mnemon_infra.vectors.server import QdrantServer, open_client
@@ -80,7 +80,7 @@ async def count_live_points(connection: Client, deployment: Deployment) -> dict[
 
 
 async def lose_collection(deployment: Deployment, collection: Collection) -> None:
-    """Delete a collection as an accident does: on the server, or on the disk."""
+    """Delete a collection without mnemon's knowledge: on the server, or its folder on the disk."""
     if deployment.qdrant_url is None:
         assert deployment.vectors_folder
         shutil.rmtree(deployment.vectors_folder / collection)
@@ -95,12 +95,15 @@ async def lose_collection(deployment: Deployment, collection: Collection) -> Non
 
 
 def list_reserved() -> set[str]:
-    """Return the schemas whose collections are on the server."""
+    """Return the schemas of this process that may have collections on the server."""
     return set(_reserved)
 
 
 def drop_reserved(schemas: AbstractSet[str]) -> None:
-    """Delete the collections of schemas from the server, with those of their generations."""
+    """Delete the collections of these schemas, and of their generations, from the server.
+
+    Schemas that are not reserved, see `list_reserved`, are skipped.
+    """
     dropped = _reserved & schemas
     if not dropped:
         return

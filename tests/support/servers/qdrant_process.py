@@ -1,4 +1,4 @@
-"""A Qdrant server of a test's own, from the program that `MNEMON_QDRANT_BINARY` names."""
+"""Qdrant server for one test, from the program that `MNEMON_QDRANT_BINARY` names."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ requires_binary: Final = pytest.mark.skipif(
 
 
 class QdrantProcess:
-    """A server on free ports, with its storage in a folder. It keeps ports and storage when it is killed."""
+    """A server on free ports, with its storage in `folder`, a new folder; both stay the same after a kill."""
 
     def __init__(self, folder: Path, *, api_key: str | None = None, is_encrypted: bool = False) -> None:
         folder.mkdir()
@@ -64,7 +64,7 @@ class QdrantProcess:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables with which processes reach the server."""
+        """Variables of the environment with which processes of mnemon reach the server."""
         values = {name: each for name, each in self._values.items() if each is not None}
         return {
             f"MNEMON_{name.upper()}": each.get_secret_value() if isinstance(each, SecretStr) else str(each)
@@ -72,7 +72,7 @@ class QdrantProcess:
         }
 
     async def start(self) -> None:
-        """Start it; returns when it answers."""
+        """Start the server, and wait until it answers."""
         await self.begin()
         try:
             await self.answers()
@@ -81,7 +81,7 @@ class QdrantProcess:
             raise
 
     async def begin(self) -> None:
-        """Start it; returns when its process runs."""
+        """Start the process of the server, without waiting for an answer."""
         assert BINARY
         self._process = await asyncio.create_subprocess_exec(
             *(BINARY, "--config-path", "config.yaml", "--disable-telemetry"),
@@ -91,7 +91,7 @@ class QdrantProcess:
         )
 
     async def answers(self) -> None:
-        """Wait until it answers."""
+        """Wait until the server answers; fail if its process ends."""
         from mnemon_infra.vectors.server import read_version
 
         async with asyncio.timeout(TIMEOUT):
@@ -105,23 +105,23 @@ class QdrantProcess:
                     await asyncio.sleep(0.05)
 
     async def kill(self) -> None:
-        """`kill -9`; returns when it is gone."""
+        """Kill the server with SIGKILL, and wait until it has ended."""
         assert self._process
         if self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
 
     async def restart(self) -> None:
-        """`kill -9`, and a new process on the same storage."""
+        """Kill the server with SIGKILL, and start it again on the same storage."""
         await self.kill()
         await self.start()
 
     def stop_answering(self) -> None:
-        """Stop the process without an end: connections stay open, and requests are not answered."""
+        """Suspend the process with SIGSTOP: connections stay open, but requests get no answer."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
 
     def answer_again(self) -> None:
-        """Let the process continue."""
+        """Resume the process with SIGCONT."""
         assert self._process
         self._process.send_signal(signal.SIGCONT)

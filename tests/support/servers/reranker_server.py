@@ -1,4 +1,4 @@
-"""A server that reranks as Jina, Cohere and vLLM do on the wire, and fails as it is told to."""
+"""Local server with the rerank format of Jina, Cohere and vLLM, and with faults that a test sets."""
 
 from mnemon_infra.config import Deployment
 from tests.support.servers.embedding_server import KEY, Body, Endpoint, EndpointAnswer
@@ -10,14 +10,14 @@ def score_text(text: str) -> float:
 
 
 def build_results(request: Body) -> list[Body]:
-    """Return one result for each text, best first."""
+    """Return one result for each text in `documents` of a request, best first."""
     scores = enumerate(map(score_text, request["documents"]))
     results = [{"index": index, "relevance_score": score} for index, score in scores]
     return sorted(results, key=lambda result: -result["relevance_score"])
 
 
 def build_tei_answer(request: Body) -> EndpointAnswer:
-    """Answer as text-embeddings-inference, which does not know `documents`."""
+    """Return the answer of text-embeddings-inference, which has the field `texts` in place of `documents`."""
     if "texts" not in request:
         return EndpointAnswer(422, b"Failed to deserialize the JSON body: missing field `texts`")
     results = build_results({"documents": request["texts"]})

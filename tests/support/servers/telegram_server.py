@@ -1,4 +1,4 @@
-"""A server with the part of Telegram's Bot API that a polling bot needs, and a user who writes to it."""
+"""Server with the methods of Telegram's Bot API that a polling bot needs, and one user of the bot."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ _BOT = {"id": 123, "is_bot": True, "first_name": "Mnemon", "username": "mnemon_b
 
 
 class Telegram:
-    """The server, from `with` until the end of the block; `says` is the user."""
+    """The server, which runs for the duration of a `with` block; `says` sends a message of the user."""
 
     def __init__(self, user: int) -> None:
         self._user = user
@@ -39,7 +39,11 @@ class Telegram:
         self._server.server_close()
 
     async def says(self, text: str) -> str:
-        """Write to the bot, and wait for what it answers."""
+        """Send a message to the bot, and return the bot's next message.
+
+        Raises:
+            queue.Empty: the bot sent none within `TIMEOUT` seconds.
+        """
         with self._changed:
             self._messages += 1
             command = [{"type": "bot_command", "offset": 0, "length": len(text.split()[0])}]
@@ -50,7 +54,7 @@ class Telegram:
         return await asyncio.to_thread(self._sent.get, timeout=TIMEOUT)
 
     def answered(self, method: str, given: dict[str, str]) -> object:
-        """The `result` of a method."""
+        """Return the `result` of a method of the Bot API; True for methods that have no effect here."""
         match method:
             case "getMe":
                 return _BOT
@@ -62,7 +66,10 @@ class Telegram:
         return True
 
     def _new(self, offset: int, timeout: float) -> list[dict[str, Any]]:
-        """Updates from an offset on, which confirms those before it; waits for one."""
+        """Return the updates from an offset on, and drop those before it.
+
+        Wait at most `timeout` seconds for an update.
+        """
         until = time.monotonic() + timeout
         with self._changed:
             self._updates = [update for update in self._updates if update["update_id"] >= offset]
@@ -105,4 +112,4 @@ class _Server(ThreadingHTTPServer):
     telegram: Telegram
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A bot that was ended while it polled."""
+        """Ignore errors: a test may end a bot while the bot polls."""

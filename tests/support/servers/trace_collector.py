@@ -1,4 +1,4 @@
-"""A collector of traces by OTLP over HTTP."""
+"""Collector of traces that are sent with OTLP over HTTP."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class ReceivedSpan(NamedTuple):
-    """A span, with the names of the consumers whose process it is from."""
+    """A span; `process` has the names of the consumers in the process that sent the span."""
 
     trace_id: str
     name: str
@@ -20,7 +20,7 @@ class ReceivedSpan(NamedTuple):
 
 
 class Collector:
-    """Keeps the spans that it is sent."""
+    """Address of a collector on this machine, and the spans that it has received."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -51,7 +51,7 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector that listens, until the end of the block."""
+    """Run a collector on a free port for the duration of the block."""
 
     class TraceHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

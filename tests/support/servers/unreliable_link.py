@@ -1,4 +1,4 @@
-"""A link to a server that can be made to fail at a chosen moment."""
+"""Proxy to a NATS server that cuts connections at a chosen byte sequence."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 
 
 class Link:
-    """Passes bytes on, both ways, until what it is to fail at comes by; then it cuts the connection, once."""
+    """Proxy that forwards bytes both ways. It cuts all connections once when a chosen byte sequence passes.
+
+    `cuts` counts these cuts; after a cut, the sequence is None again.
+    """
 
     def __init__(self, upstream: str) -> None:
         target = urlsplit(upstream)
@@ -16,9 +19,9 @@ class Link:
         self._writers: list[asyncio.StreamWriter] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.lose_sent: bytes | None = None
-        """Cut, and lose what the client sends from here on."""
+        """Bytes from a client at which to cut; these and later bytes are lost. None: no cut."""
         self.lose_answer: bytes | None = None
-        """Cut, and lose what the server answers from here on."""
+        """Bytes from the server at which to cut; these and later bytes are lost. None: no cut."""
         self.cuts = 0
 
     @property
@@ -70,7 +73,7 @@ class Link:
 
 @asynccontextmanager
 async def link_to(upstream: str) -> AsyncIterator[Link]:
-    """An open link."""
+    """Run a proxy to the server at the address `upstream` for the duration of the block."""
     link = Link(upstream)
     await link.open()
     try:

@@ -1,4 +1,4 @@
-"""Tests of every provider's batches: a subclass opens the provider's model."""
+"""Tests of the batches of every provider; a subclass for each provider opens the model."""
 
 import logging
 import time
@@ -40,7 +40,7 @@ def long_ago() -> datetime:
 
 
 async def ended(batches: BatchApi, provider_id: str) -> BatchProgress:
-    """Ask after a batch until it has ended."""
+    """Load the progress of a batch until the batch has ended, at most ten times, and return it."""
     for _ in range(10):
         if (progress := await batches.load_progress(provider_id)).state != "running":
             return progress
@@ -48,7 +48,7 @@ async def ended(batches: BatchApi, provider_id: str) -> BatchProgress:
 
 
 async def gather(batches: BatchApi, provider_id: str, into: dict[str, ModelAnswer | LineFailed]) -> None:
-    """Keep what there is, even if it ends before its time."""
+    """Add the results of a batch to `into` one by one, so that those before an error stay."""
     async for line_id, outcome in batches.read_results(provider_id):
         into |= {line_id: outcome}
 
@@ -61,7 +61,7 @@ async def outcomes(batches: BatchApi, provider_id: str) -> dict[str, ModelAnswer
 
 
 def answered(outcomes: Mapping[str, ModelAnswer | LineFailed]) -> set[str]:
-    """The ids of lines that were answered, and each with its own answer."""
+    """Return the ids of the answered lines; assert that each has the answer to its own request."""
     ids = {line_id for line_id, outcome in outcomes.items() if isinstance(outcome, ModelAnswer)}
     for line_id in ids:
         assert facts(outcomes[line_id]) == [f"User likes thing {line_id.rpartition('-')[2]}"]
@@ -69,16 +69,16 @@ def answered(outcomes: Mapping[str, ModelAnswer | LineFailed]) -> set[str]:
 
 
 class BatchesSuite(LanguageSuite):
-    """Many requests, and their answers later.
+    """Tests of batches.
 
     Attributes:
-        creating: what the path of the request that makes a batch holds.
+        creating: text in the method and path of the request that creates a batch, as for `HttpFault.path`.
     """
 
     creating: str
 
     def of_others(self) -> Mapping[str, Any]:
-        """Fields of `Batch.given` that differ in the batch of another program."""
+        """Return the fields of `ProviderBatch.given` that differ in a batch of another program."""
         return {}
 
     @pytest.fixture

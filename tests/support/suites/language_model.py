@@ -1,4 +1,4 @@
-"""Tests of every language model: a subclass opens the provider's model."""
+"""Tests of every language model; a subclass for each provider opens the model."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ MODEL = "a-model-of-our-own"
 SAID = "I like tea in secret"
 
 INSTRUCTIONS = "Write down what is said, one fact to a line, and nothing else. " * 40
-"""So long that it is worth caching."""
+"""Instructions that are long enough for the provider's cache."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -71,10 +71,13 @@ def open_anthropic(model: str | None, deployment: Deployment) -> AbstractAsyncCo
 
 
 class LanguageSuite:
-    """One request, one answer."""
+    """Tests of single requests and their answers."""
 
     def opened(self, server: ProviderServer, **changes: Any) -> AbstractAsyncContextManager[LanguageModel]:
-        """The provider's model `MODEL`, asked at that server with `KEY`; `changes` are of the deployment."""
+        """Open the model `MODEL` of the provider at `server`, with the API key `KEY`.
+
+        `changes` are fields of the deployment, such as `model_timeout`.
+        """
         raise NotImplementedError
 
     @pytest.fixture

@@ -1,4 +1,7 @@
-"""Tests of every vector engine: subclasses have the fixtures `vectors` and `wordy`."""
+"""Tests of every vector engine.
+
+Subclasses have fixtures with empty vector stores: `vectors` has dense vectors, and `wordy` may have none.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,7 +27,7 @@ TEA, CAKE, RARE, OFTEN = 1, 2, 3, 4
 
 
 def direction(*weights: float) -> Dense:
-    """A vector of length 1, its last coordinates 0."""
+    """Return a vector of length 1 with these first coordinates, scaled; the others are 0."""
     vector = np.zeros(DIMENSION, dtype=np.float32)
     vector[: len(weights)] = weights
     return vector / np.float32(np.linalg.norm(vector))
@@ -41,7 +44,10 @@ def point(
     dense: Dense | None = None,
     payload: Mapping[str, JsonValue] | None = None,
 ) -> Point:
-    """A point, by default one with a term and no dense vector; its payload tells its name."""
+    """Return a point whose id derives from `name`, which is also in its payload.
+
+    By default, the point has one term and no dense vector.
+    """
     return Point(
         derive_point_id(*owner, "test", name), owner, {"name": name, **(payload or {})}, words(*terms), dense
     )
@@ -56,7 +62,7 @@ async def scrolled(vectors: VectorStore, owner: Owner) -> list[StoredPoint]:
 
 
 class Suite:
-    """Dense vectors and terms."""
+    """Tests of a vector store with dense vectors and terms."""
 
     async def test_a_point_is_found_as_it_was_given(self, vectors: VectorStore) -> None:
         payload: dict[str, JsonValue] = {"seq": 7, "event_id": "e1", "nothing": None, "list": [1, "two"]}
@@ -168,7 +174,7 @@ class WordySuite:
         assert [each.payload["seq"] for each in await scrolled(wordy, ANNA)] == [3]
 
     async def test_terms_count_within_the_tenant(self, wordy: VectorStore) -> None:
-        """A term that is rare here and common elsewhere weighs more than one that is common here."""
+        """A term weighs by its rarity in the tenant, even if it is common in another tenant."""
         points = [point("rare", terms=(RARE,)), point("often", terms=(OFTEN,))]
         points += [point(f"{n}", BORIS, terms=(OFTEN,)) for n in range(20)]
         await wordy.upsert(Collection.MEMORIES, points)
