@@ -41,7 +41,7 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def find_oldest_version(self, request: Contract) -> int:
-        """Return the oldest version that accepts the fields of a request that are set and not None.
+        """Return the oldest version that accepts a request; fields that are not set, or None, do not count.
 
         So a deployment that lacks the newest version can answer the request.
         """

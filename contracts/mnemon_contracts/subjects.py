@@ -274,13 +274,13 @@ def build_inbox_prefix(tenant: str) -> str:
 def encode_ascii_name(tenant: str) -> str:
     """Return a tenant's id in ASCII, for the prefix of its inboxes and for its user name at the NATS server.
 
-    An id of letters, digits, `_` and `-` stays as it is; another becomes `~` and its token in hexadecimal.
+    An id of letters, digits, `_` and `-` stays unchanged; any other becomes `~` and its token in hexadecimal.
     """
     return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
 
 
 def build_thing_filter(tenant: str, user: str, thing: str) -> str:
-    """Return the filter of a user's derived events about one thing, such as `fact`."""
+    """Return the filter of a user's derived events with the `<thing>` of this name, such as `fact`."""
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
 
 

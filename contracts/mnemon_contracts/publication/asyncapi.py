@@ -1,4 +1,4 @@
-"""AsyncAPI 3 document of the contracts. Its operations are those of mnemon, which receives what bots send."""
+"""AsyncAPI 3 document of the contracts. Its operations are those of mnemon, which receives bots' messages."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ FoundScope = Literal[Scope, "summaries"]
 """Scopes of a hit."""
 
 MemoryLevel = Literal["short", "medium", "long"]
-"""Levels of memory: recent messages; summaries and working facts; everything else."""
+"""Levels of memory: recent messages; summaries and working facts; other facts and messages, and documents."""
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
@@ -468,7 +468,7 @@ class TasksV1(Contract):
 
 
 class Task(Contract):
-    """A thing that the user means to do."""
+    """Something that the user means to do."""
 
     task_id: Identifier = Field(description="Id of the task.")
     text: Text = Field(description="Text of the task.")

@@ -1368,7 +1368,7 @@ export interface TasksReplyV1 {
   task_id?: string;
 }
 /**
- * A thing that the user means to do.
+ * Something that the user means to do.
  */
 export interface Task {
   /**
