@@ -1,4 +1,4 @@
-"""Calls of a client that wait for an answer; closing the client waits for them and allows no others."""
+"""Calls of a client that wait for an answer; closing the client waits for them and allows no new calls."""
 
 import asyncio
 from collections.abc import Iterator

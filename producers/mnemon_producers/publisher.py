@@ -54,7 +54,7 @@ class Published:
         count: number of published events that the log has.
         duplicates: number of these events that were not stored again, because the log had received their ids
             within the last two minutes.
-        last_seq: the highest of their log positions; 0 before the first event.
+        last_seq: the highest log position of these events; 0 before the first event.
     """
 
     count: int = 0
