@@ -1,4 +1,4 @@
-"""State of the server: the requests it has received, what it has cached, and its batches."""
+"""State of the server: received requests, cached beginnings of requests, and batches."""
 
 import threading
 import time
@@ -40,7 +40,7 @@ class GeneratedAnswer(NamedTuple):
 
 
 class AnsweredLine(NamedTuple):
-    """A line of a batch with its answer, and with the damage to it in the results (None: no damage)."""
+    """A line of a batch with its answer; `damage` is that of the line in the results, None without damage."""
 
     line_id: str
     answered: GeneratedAnswer

@@ -97,7 +97,7 @@ class JudgedQuestion(NamedTuple):
 
 
 def judge_questions(name: str, data: LabelledConversations) -> Iterator[JudgedQuestion]:
-    """Yield each question as asked in its own conversation and, if not adversarial, in at most two others.
+    """Yield each question as asked in its own conversation and, if not adversarial, in two others at most.
 
     `name` is the name of the data set.
     """

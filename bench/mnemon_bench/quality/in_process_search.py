@@ -76,7 +76,7 @@ class IndexedItems:
     def find_hits(
         self, words: Sparse, meaning: Dense, statistics: TermStatistics, limit: int
     ) -> tuple[list[PointHit], list[PointHit]]:
-        """Return the `limit` best hits by words and the `limit` best by vectors, as the vector store does."""
+        """Return the best hits by words, and the best hits by vectors, at most `limit` each."""
         scores = np.zeros(len(self.texts))
         rarity = statistics.weigh_terms(words.indices)
         for term, weight in zip(words.indices, words.values, strict=True):

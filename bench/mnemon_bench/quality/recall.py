@@ -55,7 +55,7 @@ CONVERSATION_LANGUAGES: Final = {
     "russian_reworded": frozenset({6}),
     "english": frozenset({3}),
 }
-"""Categories of the questions in `RUSSIAN_CONVERSATIONS`; reworded ones avoid the turns' words."""
+"""Categories of the questions in `RUSSIAN_CONVERSATIONS`; reworded questions avoid the words of the turns."""
 
 CONVERSATION_TARGETS: Final = {
     "at_least": {"recall@5_russian": 0.75, "recall@5_english": 0.40},

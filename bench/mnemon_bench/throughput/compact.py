@@ -34,7 +34,7 @@ GROWN = 20
 """Number of messages from which on a conversation has summaries."""
 
 INDEX_TIMEOUT = 60.0
-"""Maximum wait until the messages of a step can be found, in seconds: contexts show what a search finds."""
+"""Maximum seconds until the messages of a step are indexed; contexts show messages that a search finds."""
 
 TARGETS = {
     "at_most": {

@@ -24,9 +24,9 @@ def make_subject(number: int) -> str:
 
 
 async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
-    """Append messages to the log, and return the log position of the last one.
+    """Append messages to the log, and return the log position of the last message; 0 without messages.
 
-    `messages` is the number of messages to append, and `first` the number of the first.
+    `messages` is the number of messages to append, and `first` the number of the first message.
     """
     numbers = iter(range(first, first + messages))
     last = 0
