@@ -54,8 +54,8 @@ async def persisted(connection: Client, seq: int) -> int:
 async def handled(connection: Client, consumer: str, timeout: float = 60) -> None:
     """Wait until a consumer has handled every event that the log has for the consumer now.
 
-    `num_pending` of the consumer does not tell: the server counts an event a moment after it has acknowledged
-    the publication.
+    `num_pending` of the consumer may be too low: the server counts an event a moment after it has
+    acknowledged the publication.
     """
     stream_context = connection.jetstream()
     config = (await stream_context.consumer_info(LOG, consumer)).config

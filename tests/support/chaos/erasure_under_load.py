@@ -72,7 +72,7 @@ class Forgetting:
         assert left["model_batches"] == 1, left
 
     async def erased(self) -> None:
-        """Erase the user `GONE`, until at most `vectors` is pending in the receipt."""
+        """Erase the user `GONE`, repeatedly until no store besides `vectors` is pending."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             async with asyncio.timeout(TIMEOUT):
                 while set((await _erase(memory)).pending) - {"vectors"}:

@@ -146,7 +146,7 @@ def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
 async def _told_while_dying(tenant: str, story: Story, url: str, deaths: Sequence[Death]) -> None:
     """Run the story with a kill after each chapter, a share of its steps.
 
-    Users continue during a kill, for at most half a chapter until it is over.
+    During a kill, users continue for at most half a chapter.
     """
     chapter = story.length / (len(deaths) + 1)
 

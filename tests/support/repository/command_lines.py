@@ -30,7 +30,7 @@ def parse(arguments: list[str]) -> None:
     """Parse the arguments of a command, without running it.
 
     Raises:
-        click.UsageError: the command has no such subcommand, option or argument.
+        UsageError: the command has no such subcommand, option or argument.
     """
     group, above = COMMAND, None
     while hasattr(group, "commands"):

@@ -54,7 +54,7 @@ class ChatModel:
         parts: parts of the text of each answer.
         tool_calls: id, name and JSON arguments of the tool calls of each answer.
         refusal: status and body of the response in the place of an answer; None: the model answers.
-        pause: event that a stream waits for before its last part; None: it does not wait.
+        pause: event that a stream waits for shortly before its end; None: it does not wait.
         is_cut: whether the connection breaks before the end of a stream.
         received: requests, in the order of arrival.
         sent: bytes of the last stream.
