@@ -211,7 +211,7 @@ class SaveReplyV1(Reply):
 
 
 class ReadV1(Contract):
-    """Return the facts that have not expired, by tier, page by page."""
+    """Return a page of the facts that have not expired, in the order of the tiers."""
 
     tier: Tier | None = Field(default=None, description="Tier of the facts to return. Default: all tiers.")
     limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of facts of one page.")

@@ -38,13 +38,16 @@ import { checkEvent, checkRequest } from "./validation.js";
 
 /** Timeouts of a bot's requests, in milliseconds. */
 export interface Timeouts {
-  /** Of one attempt at publishing. Default: 5,000. */
+  /** Timeout of one attempt at publishing. Default: 5,000. */
   publish: number;
-  /** Of all attempts at publishing together, from the first failure on. Default: 30,000. */
+  /** Time for further attempts at publishing, from the first failure on. Default: 30,000. */
   retry: number;
-  /** Of a request, except those with the timeout `save`. Default: 3,000. */
+  /** Timeout of a request, except those with the timeout `save`. Default: 3,000. */
   ask: number;
-  /** Of `save`, `update`, `forget` and `erase`. `retrieve` waits up to 5 s for a decision on a fact. Default: 7,000. */
+  /**
+   * Timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the decision on a saved
+   * fact, and for the stores of an erasure. Default: 7,000.
+   */
   save: number;
 }
 

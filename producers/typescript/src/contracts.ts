@@ -936,7 +936,7 @@ export interface FactsReplyV1 {
   next?: string;
 }
 /**
- * Return the facts that have not expired, by tier, page by page.
+ * Return a page of the facts that have not expired, in the order of the tiers.
  */
 export interface ReadV1 {
   /**

@@ -9,7 +9,7 @@ export interface HttpOptions {
   /** An API key, which decides the tenant. `mnemon up` writes the first one to the file `gateway/key`. */
   key: string;
   timeouts?: Partial<Timeouts>;
-  /** In the place of the global `fetch`. */
+  /** Function in the place of the global `fetch`. */
   fetch?: typeof fetch;
 }
 
