@@ -54,7 +54,7 @@ class FunctionTool:
         }
 
     def build_request(self, arguments: Mapping[str, Any]) -> Contract:
-        """Return the request of a call.
+        """Return the request of the verb for a call with these arguments.
 
         Raises:
             InvalidBody: an argument is unknown, missing or wrong, or the arguments are not an object.

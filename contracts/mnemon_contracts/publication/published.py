@@ -64,7 +64,7 @@ class SchemaGenerator(GenerateJsonSchema):
     """pydantic's generator of JSON Schemas, without field titles and nested defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Omit titles of fields, which only repeat the names."""
+        """Return False: a title of a field would only repeat the name."""
         return False
 
     def encode_default(self, dft: Any) -> Any:
