@@ -1,4 +1,4 @@
-"""Connection of a bot to NATS, which reconnects without a limit of attempts, and denials of permission."""
+"""Connection of a bot to NATS without a limit of reconnects, and the denials of permission in its errors."""
 
 import asyncio
 import logging
