@@ -169,7 +169,8 @@ async def _request_context(connection: Client, length: int, query: str) -> tuple
     context waits for it. `length` is the number of messages of the conversation.
 
     Raises:
-        RuntimeError: the last context has an error, or all `MAX_ATTEMPTS` contexts lack parts.
+        RuntimeError: the last context has an error or lacks a section, or all `MAX_ATTEMPTS` contexts lack
+            parts.
     """
     subject = build_ask_subject(TENANT, _name_user(length), "context")
     for _ in range(MAX_ATTEMPTS):

@@ -197,7 +197,7 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> HttpResponse:
 
 
 def _build_operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
-    """Return a batch as the API does: its counts are strings, and the output file is named twice."""
+    """Return a batch in the form of the API: counts are strings, and the output file is named twice."""
     failed = sum(done.damage == "failed" for done in state.list_results(batch)) if _has_results(batch) else 0
     counts = {
         "requestCount": len(batch.lines),

@@ -40,7 +40,7 @@ class GeneratedAnswer(NamedTuple):
 
 
 class AnsweredLine(NamedTuple):
-    """A line of a batch with its answer; `damage` is that of the line in the results, None without damage."""
+    """A line of a batch with its answer; `damage` is the damage to the line in the results, or None."""
 
     line_id: str
     answered: GeneratedAnswer

@@ -6,7 +6,7 @@ import time
 from typing import Any, Final, NamedTuple
 
 IDLE_SECONDS: Final = 2.0
-"""Seconds without a request after which a new connection is opened: servers close idle ones after 5 s."""
+"""Seconds without a request after which to open a new connection: servers close idle ones after 5 s."""
 
 
 class TimedAnswer(NamedTuple):

@@ -43,7 +43,7 @@ def generate_events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
 async def fill_log(
     connection: Client, number: int, seed: int = 0, users: int = USERS, first: int = 0
 ) -> None:
-    """Append the `number` generated events that follow the first `first`, which the log has already."""
+    """Append `number` generated events, without the first `first` events, which the log has already."""
     wanted = islice(generate_events(seed, users), first, first + number)
     while page := list(islice(wanted, BATCH)):
         await append_events(connection, page)

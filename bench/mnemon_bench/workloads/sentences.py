@@ -89,7 +89,7 @@ TOPICS = 20
 """Number of consecutive facts that all have different topics."""
 
 DIFFERENT = TOPICS * 20**3
-"""Number of different facts; after them, `make_fact` repeats itself."""
+"""Number of different facts; from this number on, `make_fact` returns them again."""
 
 
 def make_fact(number: int) -> str:
