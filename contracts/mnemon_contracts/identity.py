@@ -54,7 +54,7 @@ def scope_event_id(tenant: str, user: str, event_id: str) -> str:
 
 @lru_cache(maxsize=4096)
 def derive_first_conversation(tenant: str, user: str) -> str:
-    """Return the id of a user's first conversation, which has the messages on `-` before another one starts."""
+    """Return the id of a user's first conversation: that of messages on `-` before another starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
 
 
