@@ -68,12 +68,12 @@ def is_worth_reading(
 
 
 def cut_windows(
-    messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, rested: bool = False
+    messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, all_due: bool = False
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
 
-    A conversation rests once `idle_seconds` have passed since its last message. Then all of its messages are
-    due. Before that, windows are due if the conversation has at least `after_messages` messages: all full
+    A conversation is idle once `idle_seconds` have passed since its last message. Then all of its messages
+    are due. Before that, windows are due if the conversation has at least `after_messages` messages: all full
     windows, and a last window of at least `after_messages` messages. Only messages that may be
     worth reading count. Messages between windows belong to the window before them, so that each message is
     read once.
@@ -82,7 +82,7 @@ def cut_windows(
         messages: the messages of the conversation that belong to no window, oldest first.
         now: the current time.
         settings: the tenant's settings for extraction.
-        rested: whether all messages are due even if the conversation does not rest yet.
+        all_due: whether all messages are due even if the conversation is not idle yet.
     """
     if not messages:
         return WindowCut((), None)
@@ -90,14 +90,14 @@ def cut_windows(
     size, enough = settings.window_messages, settings.after_messages
     first = range(0, len(worthy), size)
     begins = [worthy[place] for place in first]
-    rests_at = _find_rest_time(messages[-1].sent_at, now, settings)
-    if rested or rests_at <= now:
+    idle_at = _find_idle_time(messages[-1].sent_at, now, settings)
+    if all_due or idle_at <= now:
         return WindowCut(_build_ranges(messages, begins or [0], len(messages)), None)
     if len(worthy) < enough:
-        return WindowCut((), rests_at)
+        return WindowCut((), idle_at)
     if len(worthy) - first[-1] < min(size, enough):
         *begins, end = begins
-        return WindowCut(_build_ranges(messages, begins, end), rests_at)
+        return WindowCut(_build_ranges(messages, begins, end), idle_at)
     return WindowCut(_build_ranges(messages, begins, len(messages)), None)
 
 
@@ -252,10 +252,10 @@ def _may_be_worth_reading(message: MessageOutline) -> bool:
     return message.role in _READ_ROLES and has_words and not is_excluded
 
 
-def _find_rest_time(last: datetime, now: datetime, settings: Extraction) -> datetime:
-    """Return the time at which a conversation rests; `last` is the time of its last message."""
+def _find_idle_time(last: datetime, now: datetime, settings: Extraction) -> datetime:
+    """Return the time at which a conversation becomes idle; `last` is the time of its last message."""
     idle = timedelta(seconds=settings.idle_seconds)
-    # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
+    # A bot whose clock is ahead by more than `idle` would keep the conversation from ever being idle.
     return last + idle if last <= now + idle else now
 
 

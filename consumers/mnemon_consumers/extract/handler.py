@@ -1,4 +1,4 @@
-"""Handler of `extract`: reads conversations for facts once they rest or have grown long."""
+"""Handler of `extract`: reads a conversation for facts once it is idle or has enough new messages."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

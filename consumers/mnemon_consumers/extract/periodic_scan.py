@@ -26,7 +26,7 @@ continues from it."""
 class PeriodicScan:
     """Scan that cuts the new messages of each tenant's users into windows every `extraction.interval_hours`.
 
-    The conversations of the users need not rest.
+    The conversations of the users need not be idle.
     """
 
     def __init__(self, database: Database, settings: LiveSettings, cutter: WindowCutter) -> None:
@@ -72,7 +72,7 @@ class PeriodicScan:
 
     async def _scan_page(self, connection: Client, begun: TenantScan) -> TenantScan | None:
         users = await self._database.run_query(list_users_after(begun.tenant, begun.reached or "", PAGE))
-        await self._cutter.cut_messages(connection, [(begun.tenant, user) for user in users], rested=True)
+        await self._cutter.cut_messages(connection, [(begun.tenant, user) for user in users], all_due=True)
         reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
         await self._record_progress(reached)
         return reached if reached.reached is not None else None

@@ -1,4 +1,4 @@
-"""Windowing: cuts conversations that rest or have grown long into windows, each of which is read once."""
+"""Windowing: cuts idle or long conversations into windows, each of which is read once."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ class WindowCutter:
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
     async def schedule_reading(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users' messages: at the time of rest, or now if there are enough messages.
+        """Schedule the reading of users' messages: when users are idle, or now if there are enough messages.
 
         `users` has the log position of each user's newest message.
 
@@ -68,12 +68,12 @@ class WindowCutter:
         later: set[Owner] = set()
         for begin in range(0, len(heard), CHECKED_AT_ONCE):
             some = {owner: users[owner] for owner in heard[begin : begin + CHECKED_AT_ONCE]}
-            await self._schedule_checks(connection, self._find_rest_times(some))
+            await self._schedule_checks(connection, self._find_idle_times(some))
             later |= await self._check_lengths(connection, some)
         return later
 
-    def _find_rest_times(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """Return users to schedule a check for, each with the time at which all their conversations rest.
+    def _find_idle_times(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
+        """Return users to schedule a check for, each with the time at which all their conversations are idle.
 
         Users with a scheduled check are left out, unless it is due within `CLOCK_MARGIN` or half of the
         idle time, whichever is shorter.
@@ -110,11 +110,11 @@ class WindowCutter:
         return set(new) - set(looked)
 
     async def cut_messages(
-        self, connection: Client, owners: Iterable[Owner], *, rested: bool = False
+        self, connection: Client, owners: Iterable[Owner], *, all_due: bool = False
     ) -> set[Owner]:
         """Cut the new messages of users; return users whose messages another process is cutting.
 
-        With `rested`, cut all messages, as if every conversation rested.
+        With `all_due`, cut all messages, as if every conversation were idle.
         """
         wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted
@@ -126,8 +126,8 @@ class WindowCutter:
                 free = await try_locks(transaction, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
-                users = await self._cut_page(connection, transaction, mine, up_to, rested, checks_at)
-        if not rested:
+                users = await self._cut_page(connection, transaction, mine, up_to, all_due, checks_at)
+        if not all_due:
             checks_at = await self._find_unsettled_users(connection, wanted, up_to) | checks_at
         await self._schedule_checks(connection, checks_at)
         return busy
@@ -138,7 +138,7 @@ class WindowCutter:
         transaction: Connection,
         owners: Sequence[Owner],
         up_to: int,
-        rested: bool,
+        all_due: bool,
         check_at: dict[Owner, datetime],
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more pages.
@@ -148,7 +148,7 @@ class WindowCutter:
             transaction: transaction in which the windows are written.
             owners: the users.
             up_to: log position of the last message to cut.
-            rested: whether all messages are due.
+            all_due: whether all messages are due.
             check_at: receives, for each user without further pages, the time of the next check.
         """
         now = datetime.now(UTC)
@@ -161,7 +161,7 @@ class WindowCutter:
             owner = query.tenant, query.user
             for unread in conversations:
                 done = cut_windows(
-                    unread.messages, now, self._settings.get_settings(owner[0]).extraction, rested=rested
+                    unread.messages, now, self._settings.get_settings(owner[0]).extraction, all_due=all_due
                 )
                 for each in done.ranges:
                     window = StoredWindow(*owner, unread.conversation, each.from_seq, each.to_seq)

@@ -162,8 +162,8 @@ class NatsServer(ServerProcess):
         except TimeoutError:
             pass
         raise ServerFailed(
-            f"{self.name} did not load the logins: read the reason in {self.log_path}, then write the "
-            "logins again with `mnemon auth`"
+            f"{self.name} did not load the logins: read the reason in {self.log_path}, correct it, "
+            "then run the same `mnemon auth` command again"
         )
 
     def _name_account_folder(self) -> None:

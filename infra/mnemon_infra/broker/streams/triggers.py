@@ -1,4 +1,7 @@
-"""Triggers, each of which names users with new messages, or one window to request once more."""
+"""Triggers: messages of the stream `WORK` that name users with something to do, or a window of `extract`.
+
+Users may have new messages, or content to sweep; a window is requested once more.
+"""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -24,10 +24,12 @@ _BEFORE: Final = make_parameter("before", datetime)
 _AT_MOST: Final = make_parameter("at_most", int)
 
 
-def _delete_windows() -> Delete:
-    """Delete answered windows, except the newest of each conversation and those of open batches.
+def _build_window_deletion() -> Delete:
+    """Build the statement that deletes answered windows.
 
-    The newest window says up to which position its conversation was cut into windows.
+    The newest window of each conversation and the windows of open batches stay.
+
+    The newest window tells up to which position its conversation was cut into windows.
     """
     later = windows.alias("later")
     has_later = exists().where(
@@ -52,13 +54,12 @@ def _delete_windows() -> Delete:
     return delete(windows).where(tuple_(*key).in_(old))
 
 
-def _delete_batches() -> Delete:
-    """Delete up to `at_most` finished batches that neither an event nor a window names.
+def _build_batch_deletion() -> Delete:
+    """Build the statement that deletes finished batches that neither an event nor a window names.
 
-    Such batches remain, for example, after the erasure of their users. Only batches whose state last changed
-    before the moment `before` are deleted.
-
-    If an event named a deleted batch, the next start of `extract` would recover the batch.
+    Such batches remain, for example, after the erasure of their users. The state of the batches has not
+    changed since the parameter `before`. A batch that an event names stays, because the next start of
+    `extract` would recover it from the event.
     """
     events = memory_events
     is_named = exists().where(
@@ -80,8 +81,8 @@ def _delete_batches() -> Delete:
 
 
 _TENANTS: Final = {table: Lookup(select(select_tenants(table).c.tenant)) for table in (windows, model_calls)}
-_WINDOWS: Final = Statement(_delete_windows())
-_BATCHES: Final = Statement(_delete_batches())
+_WINDOWS: Final = Statement(_build_window_deletion())
+_BATCHES: Final = Statement(_build_batch_deletion())
 _OLD_CALLS: Final = Lookup(
     select(*model_calls.c["seq", "tenant", "user_id", "event_id"])
     .where(model_calls.c.tenant == _OF_TENANT, model_calls.c.at < _BEFORE)

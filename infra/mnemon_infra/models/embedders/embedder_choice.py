@@ -30,8 +30,8 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
 
             if settings.model not in (None, MODEL):
                 raise EmbeddingNotConfigured(
-                    f"wordllama has no model {settings.model}: name no model, or {MODEL}, in the option or "
-                    "in the setting embedding.model"
+                    f"wordllama has no model {settings.model}. Name no model, or {MODEL}, in the setting "
+                    "embedding.model, or in the option of the command"
                 )
             yield await asyncio.to_thread(load_wordllama)
         case "openai":

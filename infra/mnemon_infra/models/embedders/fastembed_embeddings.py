@@ -81,12 +81,14 @@ def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
     try:
         package = import_module("fastembed")
     except ModuleNotFoundError:
-        raise EmbeddingNotConfigured('fastembed is not installed: pip install "mnemon[fastembed]"') from None
+        raise EmbeddingNotConfigured(
+            'fastembed is not installed; install it with `pip install "mnemon[fastembed]"`'
+        ) from None
     known = {str(model["model"]) for model in package.TextEmbedding.list_supported_models()}
     if name not in known:
         raise EmbeddingNotConfigured(
-            f"fastembed has no model {name}: name one of these in the option or in the setting "
-            f"embedding.model: {', '.join(sorted(known))}"
+            f"fastembed has no model {name}. Name a model of this list in embedding.model, or in the "
+            f"option of the command: {', '.join(sorted(known))}"
         )
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))

@@ -165,7 +165,7 @@ async def test_batches_claimed_by_another_process_are_skipped(
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
-            await extraction._cutter.cut_messages(connection, owners, rested=True)
+            await extraction._cutter.cut_messages(connection, owners, all_due=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with hold_lock(database, "extract", "pool"):
                 await extraction.run_tick(connection)

@@ -50,13 +50,13 @@ async def test_active_conversation_is_checked_again_later(
     checks: list[datetime] = []
 
     def cut_windows(
-        messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, rested: bool = False
+        messages: Sequence[MessageOutline], now: datetime, settings: Extraction, *, all_due: bool = False
     ) -> decide.WindowCut:
         if messages:
             checks.append(now)
         # The first two checks see a conversation whose last message has just been sent.
         moment = messages[-1].sent_at if messages and len(checks) < 3 else now
-        return decide.cut_windows(messages, moment, settings, rested=rested)
+        return decide.cut_windows(messages, moment, settings, all_due=all_due)
 
     monkeypatch.setattr(windowing, "cut_windows", cut_windows)
     for number in range(6):

@@ -236,7 +236,7 @@ async def test_user_windowed_by_interval_is_not_checked_again(cutter: Cutter) ->
     said = await cutter.say(ANNA, "home", 20, 10)
     await cutter.project()
     await cutter.say(ANNA, "home", 5)
-    await cutter.cutting.cut_messages(cutter.connection, [ANNA], rested=True)
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA], all_due=True)
     assert (await cutter.windows(ANNA))[ANNA] == [("home", *said)]
     assert await cutter.looked_at(ANNA) is None
 

@@ -50,7 +50,7 @@ def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
 
 
 def test_empty_conversation_has_no_window() -> None:
-    assert cut_windows([], NOW, SETTINGS, rested=True) == WindowCut((), None)
+    assert cut_windows([], NOW, SETTINGS, all_due=True) == WindowCut((), None)
 
 
 def test_resting_conversation_is_read() -> None:
@@ -75,7 +75,7 @@ def test_messages_beyond_a_window_wait() -> None:
 
 
 def test_interval_reads_active_conversations() -> None:
-    assert ranges(cut_windows(rows(1), NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
+    assert ranges(cut_windows(rows(1), NOW, SETTINGS, all_due=True)) == [(10, 10, 1)]
 
 
 def test_fewer_than_enough_do_not_fill_small_requests() -> None:
@@ -121,10 +121,10 @@ def conversations(draw: st.DrawFn) -> list[MessageOutline]:
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30), st.booleans())
 def test_windows_are_adjacent_and_hold_readable_messages(
-    messages: Sequence[MessageOutline], after: int, size: int, rested: bool
+    messages: Sequence[MessageOutline], after: int, size: int, all_due: bool
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
-    made = cut_windows(messages, NOW, limits, rested=rested)
+    made = cut_windows(messages, NOW, limits, all_due=all_due)
     positions = [message.seq for message in messages]
     covered: list[int] = []
     for each in made.ranges:
@@ -145,9 +145,9 @@ def test_windows_are_adjacent_and_hold_readable_messages(
     else:
         assert left
         assert NOW < made.check_at <= NOW + 2 * IDLE
-        assert not rested
+        assert not all_due
         assert (
-            sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].messages) for each in left)
+            sum(bool(cut_windows([each], NOW, limits, all_due=True).ranges[0].messages) for each in left)
             < after
         )
 
@@ -179,10 +179,10 @@ def test_prompt_holds_no_more_of_a_long_message_than_a_model_is_shown() -> None:
 
 def test_long_message_without_letters_at_its_beginning_is_read() -> None:
     long = row(10, "-" * 1000, is_whole=False)
-    assert ranges(cut_windows([long], NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
-    assert ranges(cut_windows([long._replace(is_whole=True)], NOW, SETTINGS, rested=True)) == [(10, 10, 0)]
+    assert ranges(cut_windows([long], NOW, SETTINGS, all_due=True)) == [(10, 10, 1)]
+    assert ranges(cut_windows([long._replace(is_whole=True)], NOW, SETTINGS, all_due=True)) == [(10, 10, 0)]
     context = long._replace(beginning="<key_facts>\nLives in York\n</key_facts>")
-    assert ranges(cut_windows([context], NOW, SETTINGS, rested=True)) == [(10, 10, 0)]
+    assert ranges(cut_windows([context], NOW, SETTINGS, all_due=True)) == [(10, 10, 0)]
 
 
 def extracted(*facts: dict[str, Any], repaired: bool = False) -> ParsedAnswer:

@@ -85,7 +85,7 @@ def is_quality(lower: str) -> bool:
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Return whether a text begins with words that are a value: "sunflower", "correct horse battery staple".
+    """Return whether a text begins with words that can be a password: "sunflower", "correct horse battery".
 
     After a colon, a phrase may have function words: "tractor under moonlight".
     """

@@ -59,9 +59,10 @@ _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Return whether a text begins with a value.
+    """Return whether a text begins with words that can be a password, not with a description of one.
 
-    For example, "солнышко" (sunshine) is one, and after a colon also "красный дракон" (red dragon).
+    For example, "солнышко" (sunshine) can be a password; "имя собаки" (the dog's name) describes one. After
+    a colon, more phrases count, such as "красный дракон" (red dragon).
     """
     words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
     while words and words[0].lower() in _NOW:
