@@ -1,4 +1,4 @@
-"""The suites of `tests/integration` once more, on servers in containers."""
+"""The test suites of `tests/integration`, run on servers in containers."""
 
 import re
 import shutil
@@ -26,14 +26,14 @@ jetstream {{ store_dir: /data, sync_interval: always }}
 
 
 def require_engine() -> None:
-    """Skip the module that calls this where there is no Docker engine."""
+    """Skip the calling module if no Docker engine answers."""
     docker = shutil.which("docker")
     if not docker or subprocess.run([docker, "version"], capture_output=True, check=False).returncode:
         pytest.skip("no Docker engine answers: embedded servers only", allow_module_level=True)
 
 
 def image(name: str) -> str:
-    """The image that compose.yaml names."""
+    """Return the image that compose.yaml names."""
     found = re.search(rf"image: ({name}:\S+)", COMPOSE)
     assert found, f"compose.yaml has no image {name}"
     return found[1]
@@ -60,7 +60,7 @@ def database_url() -> Iterator[str]:
 
 @pytest_asyncio.fixture
 async def nats_url(nats_container: DockerContainer) -> AsyncIterator[str]:
-    """The server without streams, as each test expects it."""
+    """Yield the URL of the NATS server in a container; delete the streams of the test afterwards."""
     host, port = nats_container.get_container_host_ip(), nats_container.get_exposed_port(NATS_PORT)
     url = f"nats://{host}:{port}"
     yield url

@@ -1,4 +1,4 @@
-"""compose.yaml as it is, started: each consumer in a container of its own, and a bot is answered."""
+"""compose.yaml, started unchanged: each consumer runs in its own container, and a bot gets an answer."""
 
 import asyncio
 import subprocess
@@ -22,17 +22,18 @@ if subprocess.run(["docker", "compose", "version"], capture_output=True, check=F
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 900
-"""Seconds until all of it answers: images are fetched and one is built."""
+"""Seconds until all containers answer, including the download of images and a build."""
 
 
 @pytest.fixture
 def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """The whole of it, under a name of its own; where the broker and the admin page are."""
+    """Start all services of compose.yaml as a project of their own; yield the ports of the broker and the
+    admin page."""
     chosen = {name: free_port() for name in ("NATS_PORT", "ADMIN_PORT")}
     monkeypatch.setenv("COMPOSE_PROJECT_NAME", "mnemon-test")
     for name, port in chosen.items():
         monkeypatch.setenv(name, str(port))
-    # Without `wait`: `setup` ends by itself, and that is as it should be.
+    # Without `wait`, which would fail: the service `setup` exits when it is done.
     with DockerCompose(ROOT, build=True, wait=False):
         yield chosen
 

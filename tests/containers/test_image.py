@@ -1,4 +1,5 @@
-"""The image of the Dockerfile, run as compose.yaml says, without an engine: in namespaces of Linux."""
+"""The image of the Dockerfile, run in Linux namespaces without a container engine, as compose.yaml configures
+it."""
 
 import asyncio
 import os
@@ -41,9 +42,9 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Image]:
-    """The image; its assembly takes minutes."""
+    """Build the image, which takes minutes."""
     require_namespaces()
-    # Not in memory: debootstrap refuses a disk without device files.
+    # Not in /tmp, which may be in memory: debootstrap refuses file systems without device files.
     with tempfile.TemporaryDirectory(prefix="mnemon-image-", dir="/var/tmp") as folder:
         base = assemble_base(Path(folder, "base"))
         yield build_image((ROOT / "Dockerfile").read_text(), ROOT, base, Path(folder))
@@ -51,7 +52,7 @@ def image() -> Iterator[Image]:
 
 @pytest.fixture
 async def servers() -> AsyncIterator[dict[str, str]]:
-    """The variables of compose.yaml, for servers of this test."""
+    """Start servers for the test; yield the environment variables of compose.yaml with their addresses."""
     with stack_folder() as data:
         data.mkdir(mode=0o700)
         broker, database = NatsServer(data, None), Postgres(data, free_port())
@@ -71,7 +72,8 @@ async def servers() -> AsyncIterator[dict[str, str]]:
 
 
 def environment_of(service: str, servers: dict[str, str]) -> dict[str, str]:
-    """The variables of a service, with the servers of the test instead of the containers' names."""
+    """Return the environment variables of a service, with the test's servers in place of the containers'
+    names."""
     composed = SERVICES[service]["environment"].items()
     given = {name: str(value) for name, value in composed if value is not None}
     del given["MNEMON_QDRANT_URL"]
@@ -83,9 +85,9 @@ def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def require_free_port(port: int) -> None:
-    """Skip the test where another process would answer the health check.
+    """Skip the test if another process listens on the port: it would answer the health check.
 
-    The containers share the network of this machine, to reach the servers of the test.
+    The containers share the network of this machine, so that they reach the servers of the test.
     """
     try:
         socket.create_server(("0.0.0.0", port)).close()
@@ -97,25 +99,25 @@ def require_free_port(port: int) -> None:
 async def container(
     image: Image, service: str, servers: dict[str, str]
 ) -> AsyncIterator[tuple[Process, int]]:
-    """A running service, and the id on this machine of its process 1."""
+    """Run a service; yield its process, and the id of the container's process 1 on this machine."""
     (port,) = re.findall(r"127\.0\.0\.1:(\d+)", str(SERVICES[service]["healthcheck"]["test"]))
     require_free_port(int(port))
     command = run_container(image, *SERVICES[service]["command"], **environment_of(service, servers))
     process = await asyncio.create_subprocess_exec(*command)
     try:
-        # A shell mounts the file system, and then becomes the program.
+        # A shell mounts the file system, and then executes the program.
         await until(lambda: b"/opt/mnemon/" in find_command(process.pid))
         yield process, find_first_process(process.pid)
     finally:
         if process.returncode is None:
-            # The end of process 1 ends the container. The end of `unshare` does not: the user has changed.
+            # Killing process 1 ends the container. `unshare` cannot be killed, because its user has changed.
             with suppress(OSError, ValueError):
                 os.kill(find_first_process(process.pid), signal.SIGKILL)
             await process.wait()
 
 
 def find_command(container: int) -> bytes:
-    """The command line of a container's process 1; empty while there is none."""
+    """Return the command line of a container's process 1; empty before that process exists."""
     with suppress(OSError, ValueError):
         return Path(f"/proc/{find_first_process(container)}/cmdline").read_bytes()
     return b""

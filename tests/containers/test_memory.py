@@ -1,4 +1,4 @@
-"""An event goes in, memory comes out: over servers in containers."""
+"""Published events become memory, over servers in containers."""
 
 from tests.containers.conftest import require_engine
 from tests.integration.consumers.retrieve.test_memory import *  # noqa: F403

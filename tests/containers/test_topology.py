@@ -1,4 +1,4 @@
-"""Streams, consumers and buckets, on a server in a container."""
+"""Streams, consumers and buckets on a NATS server in a container."""
 
 from tests.containers.conftest import require_engine
 from tests.integration.infra.broker.test_topology import *  # noqa: F403
