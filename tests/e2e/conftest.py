@@ -24,21 +24,21 @@ def _commands_are_forked() -> Iterator[None]:
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
+    """Yield a stack's folder that PostgreSQL's account can open; end the processes on it afterwards."""
     with stack_folder() as data:
         yield data
 
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    """Makes a disk of so many megabytes, once."""
+    """Yield a function that mounts a disk of the given number of megabytes; it can be called once."""
     with making_disk() as make:
         yield make
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared() -> AsyncIterator[Up]:
-    """A running `mnemon up` for all who only talk to it, each as a tenant of its own."""
+    """Start the `mnemon up` that tests share; each test uses a tenant of its own."""
     with stack_folder() as data:
         up = Up(data)
         try:
@@ -51,7 +51,7 @@ async def shared() -> AsyncIterator[Up]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def initialised() -> AsyncIterator[Path]:
-    """A folder with a database that is made and migrated: to make it is a third of a first start."""
+    """Yield a folder with a migrated database, which saves a third of the time of a first start."""
     with stack_folder() as data:
         data.mkdir(mode=0o700)
         server = Postgres(data, None)
@@ -65,7 +65,7 @@ async def initialised() -> AsyncIterator[Path]:
 
 @pytest_asyncio.fixture
 async def fresh_up(data: Path) -> AsyncIterator[Up]:
-    """`mnemon up`, not started yet, and nothing is in its folder, as there is nothing in that of `shared`."""
+    """Yield a `mnemon up` that is not started, with an empty folder."""
     up = Up(data)
     yield up
     with suppress(AssertionError, ProcessLookupError):
@@ -74,14 +74,14 @@ async def fresh_up(data: Path) -> AsyncIterator[Up]:
 
 @pytest.fixture
 def up(fresh_up: Up, initialised: Path) -> Up:
-    """`mnemon up`, not started yet."""
-    # `cp`: the database's files stay those of its account.
+    """Return a `mnemon up` that is not started, whose folder has a migrated database."""
+    # `cp -a` keeps the owner of the database's files.
     subprocess.run(["cp", "-a", initialised, fresh_up.data], check=True)
     return fresh_up
 
 
 @pytest_asyncio.fixture
 async def stack(up: Up) -> Up:
-    """`mnemon up`, and all of it answers."""
+    """Start `mnemon up`, and wait until it answers."""
     await up.start()
     return up

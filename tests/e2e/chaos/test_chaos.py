@@ -1,4 +1,4 @@
-"""After any kills, the state is that of an undisturbed run.
+"""Kills of processes leave the same state as an undisturbed run.
 
 With 200 kills: `just chaos`.
 """

@@ -1,4 +1,5 @@
-"""Three nats-servers: if any of them dies, acknowledged events stay, and no process needs a restart."""
+"""A cluster of three nats-servers: the death of one loses no acknowledged event and needs no restart of
+consumers."""
 
 import asyncio
 import json
@@ -72,7 +73,7 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
 
 
 async def _keep_busy(connection: Client) -> None:
-    """Give the servers something to copy."""
+    """Publish messages without end, so that the servers always replicate."""
     while True:
         subject = build_chat_subject("acme", "busy", None, "message")
         await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
@@ -117,5 +118,6 @@ async def test_cluster_keeps_erasure_over_three_leader_deaths(
         replayed = json.loads(rebuilt.out)
         assert replayed["events"] < replayed["position"], "nothing is where the erased events were"
         assert stored_rows(database_url, schema, OTHERS) == (1, 1), "of the one who stays"
-        # What servers tell each other stays for two minutes, until they write a snapshot.
+        # Messages of the servers' system account remain until the next snapshot, which is written within two
+        # minutes.
         assert all("$SYS" in path.parts for path in found_in(three.folders, SECRET))

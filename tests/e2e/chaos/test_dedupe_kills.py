@@ -1,4 +1,4 @@
-"""A fact is kept once, also if the deciding processes are killed."""
+"""Killed `dedupe` processes: each fact is kept once."""
 
 import asyncio
 import random
@@ -41,11 +41,11 @@ WORDINGS = (
 )
 
 State = dict[str, list[tuple[str, str, str, int]]]
-"""Of each user id, text, tier and importance of the facts."""
+"""Id, text, tier and importance of each fact, by user."""
 
 
 def proposals() -> list[tuple[str, FactProposedV1]]:
-    """200 different facts of 20 users, each proposed four times, all mixed."""
+    """Return 200 different facts of 20 users, each proposed four times, in random order."""
     mixed = [
         (user, FactProposedV1(id=f"p{number}-{wording}", text=text.format(f"thing-{number}")))
         for place, user in enumerate(USERS)
@@ -57,7 +57,7 @@ def proposals() -> list[tuple[str, FactProposedV1]]:
 
 
 async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -> int:
-    """Publish proposals; returns the position of the last."""
+    """Publish proposals, and return the log position of the last one."""
     events = [
         LogEvent(
             build_memory_subject(TENANT, user, "fact.proposed"), event.encode_body(), f"{user}:{event.id}"
@@ -68,7 +68,8 @@ async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -
 
 
 async def as_one_worker_decides(connection: Client) -> State:
-    """The proposals of the log decided in their order, one by one, with nothing but the pure functions."""
+    """Decide on the proposals of the log in order, one at a time, with the pure functions of `dedupe`
+    only."""
     embedder, settings = PresetEmbedder(), SettingsV1()
     state: State = {}
     for user in USERS:
@@ -96,7 +97,7 @@ async def as_one_worker_decides(connection: Client) -> State:
 
 
 async def as_stored(deployment: Deployment) -> State:
-    """Return the facts in PostgreSQL."""
+    """Return the facts in PostgreSQL, by user."""
     database = Database(deployment)
     await database.open()
     try:
@@ -110,7 +111,8 @@ async def as_stored(deployment: Deployment) -> State:
 
 
 class Workers:
-    """Processes that decide, each with so many workers; with a folder for vectors there can be one only."""
+    """Processes of `dedupe`, with the given number of workers in each. Only one process can open a vectors
+    folder."""
 
     def __init__(self, deployment: Deployment, *sizes: int) -> None:
         url = deployment.database_url
@@ -147,7 +149,8 @@ class Workers:
 
 
 async def decide_over_three_deaths(connection: Client, deployment: Deployment, *sizes: int) -> None:
-    """However many decide, in however many processes: what they come to is what one comes to, in order."""
+    """Publish proposals and kill all workers three times; the facts must equal those that one worker decides
+    in order."""
     mixed = proposals()
     position = AppliedPosition("dedupe")
     quarter = len(mixed) // 4
@@ -157,7 +160,7 @@ async def decide_over_three_deaths(connection: Client, deployment: Deployment, *
     try:
         for round_ in range(3):
             await propose(connection, mixed[round_ * quarter : (round_ + 1) * quarter])
-            # Some of it is decided, and some is not.
+            # Wait until a part of the proposals has decisions.
             for _ in range(quarter + quarter // 2):
                 await log.next_msg(TIMEOUT)
             await workers.kill()
@@ -183,7 +186,7 @@ async def decide_over_three_deaths(connection: Client, deployment: Deployment, *
 async def test_four_killed_workers_in_one_process_keep_each_fact_once(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """As the embedded engine has it, which belongs to one process."""
+    """With the embedded engine: its folder belongs to one process."""
     embedded = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     await decide_over_three_deaths(connection, embedded, WORKERS)
 

@@ -1,4 +1,4 @@
-"""Extraction is killed wherever it hurts: everything is answered once all the same, and paid for once."""
+"""Killed `extract` processes: each window is answered once, and only calls in flight are paid for twice."""
 
 import asyncio
 import json
@@ -32,14 +32,14 @@ pytestmark = pytest.mark.long
 
 TENANT, MODEL = "acme", "a-model-of-our-own"
 MESSAGES, WINDOW = 30, 10
-"""Of each user; of those, read together."""
+"""Messages of each user, and messages in a window."""
 
 MANY, SOME = 80, 10
-"""Users. How much there is does not depend on the wire, so that one of the formats is tried with so many that
-whatever is read, sent or written in parts takes several of them."""
+"""Numbers of users: many for one wire format, so that requests, results and rows take several pages; few for
+the others, because the amount does not depend on the format."""
 
 AT_ONCE = 8
-"""Calls in flight, at most."""
+"""Calls in flight at most."""
 
 CONSUMERS = "persist", "extract"
 
@@ -50,13 +50,13 @@ def windows_of(users: int) -> int:
 
 @dataclass
 class Holding(ProviderState):
-    """A provider that stops in the middle of what is asked of it, once at each place, until it is let go.
+    """A provider that holds a request at each of the given stops once, until `let_go` is set.
 
     Attributes:
-        stops: places, in the order in which they are come to.
-        windows: how many are asked about.
-        reached: places that were come to.
-        let_go: set when whoever asked is dead.
+        stops: the stops, in the order in which they are reached.
+        windows: number of windows that `extract` asks about.
+        reached: the stops that were reached.
+        let_go: set after the process that sent the request is killed.
     """
 
     stops: deque[str] = field(default_factory=deque)
@@ -94,7 +94,7 @@ class Holding(ProviderState):
 
 
 class Extractor:
-    """The consumers in a process of their own."""
+    """The consumers, in one child process that can be killed."""
 
     def __init__(self, deployment: Deployment, server: Holding) -> None:
         self._deployment = deployment
@@ -119,14 +119,14 @@ class Extractor:
         self._server.let_go.set()
 
     async def dies(self, place: str) -> None:
-        """It is killed while the provider has stopped there, and started again."""
+        """Wait until the provider has reached a stop, kill the process and start it again."""
         assert await asyncio.to_thread(self._server.reached.get, timeout=TIMEOUT) == place
         await self.kill()
         await self.start()
 
 
 async def log_of(connection: Client, event: str) -> list[dict[str, Any]]:
-    """The events of a name, each with its user."""
+    """Return the events of a name, each with its user."""
     found: list[dict[str, Any]] = []
     async for page in read_event_pages(connection, f"memory.{TENANT}.*.{event}.v1", 0):
         found += [{**json.loads(each.body), "user": each.subject.split(".")[2]} for each in page]
@@ -134,7 +134,7 @@ async def log_of(connection: Client, event: str) -> list[dict[str, Any]]:
 
 
 async def becomes(deployment: Deployment, query: str, value: object) -> None:
-    """Wait until the database says so."""
+    """Wait until the query returns the value."""
     url = deployment.database_url
     assert url is not None
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -204,8 +204,8 @@ async def settings(connection: Client, **values: Any) -> None:
 async def test_killed_batch_extraction_answers_each_window_once(
     provider: str, users: int, connection: Client, deployment: Deployment
 ) -> None:
-    """Killed before the provider has the batch, before it says so, while it is asked after it, and while its
-    results are read."""
+    """Kill `extract` before the provider has the batch, before it confirms the batch, during a request for
+    the batch's state and while results are read."""
     places = [
         "before it takes the batch",
         "before it says that it has taken the batch",
@@ -226,7 +226,7 @@ async def test_killed_batch_extraction_answers_each_window_once(
             await settings(connection, pool_seconds=0)
             answers = await connection.subscribe(f"memory.{TENANT}.*.window.answered.v1")
             await connection.flush()
-            # The rest of the results comes when the process that reads them is dead.
+            # The provider cuts off the results until the process that reads them is dead.
             state.faults.results = "dropped"
             for place in places:
                 await extractor.dies(place)
@@ -252,7 +252,7 @@ async def test_killed_batch_extraction_answers_each_window_once(
 async def test_killed_online_extraction_answers_each_window_once(
     connection: Client, deployment: Deployment
 ) -> None:
-    """A server such as Ollama. What it was answering when they died may be asked again, and nothing else."""
+    """With a server such as Ollama: only requests that were in flight at a kill may be sent again."""
     places = ["before it answers", "before it says the answer"]
     windows = windows_of(SOME)
     state = Holding(

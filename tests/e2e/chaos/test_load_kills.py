@@ -1,4 +1,4 @@
-"""Kills while many users publish: no event is lost, doubled or out of order.
+"""Kills while many users publish: no event is lost, stored twice or stored out of order.
 
 With 50,000 messages of 1,000 users and five kills: `python -m tests.support.chaos.load`.
 """

@@ -1,4 +1,4 @@
-"""The commands that work on a running or a configured deployment, and what they say when there is none."""
+"""Commands that need a running or a configured deployment, and their errors without one."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`mnemon settings`: what it shows, what it refuses, and that a process which runs heeds it."""
+"""`mnemon settings`: its output, its refusals, and the effect of a change on a running process."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.support.processes.stack import TIMEOUT, CommandResult, Up, mnemon
 
 
 class SettingsCommands:
-    """The commands on one server."""
+    """`mnemon settings` with the given NATS server."""
 
     def __init__(self, nats_url: str) -> None:
         self._nats_url = nats_url
@@ -27,7 +27,7 @@ class SettingsCommands:
         return json.loads(found.out)
 
     async def done(self, *arguments: str) -> int:
-        """The revision that a change is in force as."""
+        """Run a command that changes settings, and return the revision that it prints."""
         found = await self(*arguments)
         assert found.code == 0, found
         assert found.out.startswith("in force as revision ")
@@ -50,7 +50,7 @@ async def test_setting_reaches_a_running_process(shared: Up) -> None:
         seen = json.dumps({"min_seq": json.loads(said.data)["seq"]}).encode()
 
         async def shown(tenant: str) -> str:
-            """Return the text before the newest message."""
+            """Return the text that the context puts before the content of the newest message."""
             reply = await client.request(f"ask.{tenant}.u1.context.v1", seen, timeout=60)
             messages = json.loads(reply.data)["messages"]
             newest = [each["content"] for each in messages if each["role"] == "user"][-1]
@@ -74,7 +74,7 @@ async def test_setting_reaches_a_running_process(shared: Up) -> None:
 
             await settings.done("unset", "--tenant", "told", "time_stamps.template")
             await until("told", "b ")
-        finally:  # other tests talk to the same stack
+        finally:  # other tests use the same stack
             await settings.done("unset", "time_stamps")
 
 

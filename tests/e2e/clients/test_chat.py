@@ -1,4 +1,4 @@
-"""`mnemon chat` through a pipe: with a model's server, and on a folder where nothing runs yet."""
+"""`mnemon chat` through a pipe: with a model server, and on a folder without a running stack."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The HTTP gateway of `mnemon up`, as programs without NATS use it."""
+"""The HTTP gateway of `mnemon up`, called without a NATS client."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def connect(up: Up, key: str | None = None) -> httpx.AsyncClient:
 async def tenant(
     up: Up, scopes: Sequence[str] = ("read", "write"), user: str | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a tenant of its own."""
+    """Yield an HTTP client with a key of a new tenant."""
     issued = await up.issue_key(f"http-{uuid4().hex[:8]}", scopes, user)
     async with connect(up, issued.text) as client:
         yield client
@@ -269,7 +269,7 @@ async def read_changes(
     headers: dict[str, str] | None = None,
     params: dict[str, str] | None = None,
 ) -> list[dict[str, dict[str, str]]]:
-    """Return the first messages of `/v1/changes`."""
+    """Return the first `count` messages of `/v1/changes`."""
     found = []
     async with (
         asyncio.timeout(TIMEOUT),
@@ -287,7 +287,7 @@ async def read_changes(
 
 @pytest.mark.parametrize("path", sorted(read_document()["paths"]))
 async def test_another_tenants_key_reaches_nothing(shared: Up, path: str) -> None:
-    """The tenant comes from the key, so the same user of another tenant has no memory."""
+    """The key determines the tenant, so the same user id of another tenant has no memory."""
     async with tenant(shared, ALL_SCOPES) as owner:
         said_at = await owner.post("/v1/users/anna/events/message", json=said("My PIN is in the drawer."))
         saved = await owner.post("/v1/users/anna/save", json={"text": "Has a spare key under the mat"})
@@ -334,10 +334,10 @@ async def test_another_tenants_key_reaches_nothing_over_mcp(shared: Up) -> None:
             assert "under the mat" not in str(told)
 
 
-# The commands are written for curl, which is no package of Python and not on every machine.
+# The commands need curl, which no Python package installs.
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_commands_of_the_page_run(shared: Up, tmp_path: Path) -> None:
-    """The commands of `docs/http.md` with curl, as they stand there."""
+    """Run the curl commands of `docs/http.md` as printed there."""
     assert shared.endpoints
     assert shared.endpoints.gateway
     (script,) = re.findall(r"^    (key=.*\n(?:    .*\n)*)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -351,7 +351,7 @@ async def test_commands_of_the_page_run(shared: Up, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     variables = "".join(setting.splitlines(keepends=True)[:2])
     shown = ("Prefers night trains to planes", "I would rather not fly to Porto.")
-    # A person types the next command when the events have their rows.
+    # A person types the next command after the events have become rows; the script has to wait for that.
     async with asyncio.timeout(30):
         while True:
             done = await run_program("sh", "-ec", f"{variables}curl {asking}", folder=tmp_path)
@@ -361,7 +361,7 @@ async def test_commands_of_the_page_run(shared: Up, tmp_path: Path) -> None:
 
 
 async def test_ids_inject_no_header(shared: Up) -> None:
-    """An id with a line break is refused where it would be in a header, and is content elsewhere."""
+    """An id with a line break is refused where it would become a header, and accepted in a body."""
     injected = "a\r\nNats-Expected-Stream: OTHER"
     async with tenant(shared) as client:
         event = {"user": "anna", "message": said("x", id=injected)}
@@ -473,7 +473,7 @@ async def test_wrong_keys_lock_out_no_right_key(shared: Up) -> None:
         while (await wrong.post("/v1/users/anna/history")).status_code != 429:
             pass
         assert (await right.post("/v1/users/anna/history")).status_code == 200
-        # The address is the same for all tests: a right key ends its wait.
+        # A right key lifts the lock of its address, which all tests share.
         assert (await wrong.post("/v1/users/anna/history")).status_code == 401
 
 
@@ -501,7 +501,7 @@ async def test_flood_of_wrong_keys_refuses_no_known_key(shared: Up) -> None:
                     assert (b"retry-after: " in answer) == (status != 401), answer
                 assert (await known).status_code == 200
         assert not found.keys() - {401, 429, 503}
-        # The address is the same for all tests: a right key ends its wait.
+        # A right key lifts the lock of its address, which all tests share.
         assert (await client.post("/v1/users/anna/history")).status_code == 200
 
 
@@ -532,7 +532,8 @@ async def test_revoked_key_ends_its_open_stream(shared: Up) -> None:
 
 
 async def test_slow_bodies_without_a_key_hold_no_place(shared: Up) -> None:
-    """More clients than the gateway has places send a body that never ends."""
+    """Clients without a key send bodies that never end; they use up none of the open requests of the
+    gateway."""
     async with tenant(shared) as client, AsyncExitStack() as stack:
         headers = "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
         readers = []
@@ -608,7 +609,7 @@ async def test_rate_of_a_tenant_is_limited(shared: Up) -> None:
     async with connect(shared, issued.text) as client, asyncio.timeout(TIMEOUT):
         refused = None
         while refused is None:
-            # One after another they may be slower than the limit.
+            # Sequential requests may be slower than the limit.
             answers = await asyncio.gather(*(client.post("/v1/users/anna/history") for _ in range(10)))
             refused = next((each for each in answers if each.status_code != 200), None)
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
@@ -687,7 +688,8 @@ async def open_mcp(address: str, key: str, headers: dict[str, str]) -> AsyncIter
 async def test_idle_clients_of_mcp_hold_no_request_open(shared: Up) -> None:
     async with tenant(shared) as client:
         listening = client.build_request("GET", "/mcp", headers={"Accept": "text/event-stream"})
-        refused = await client.send(listening, stream=True)  # a stream of messages would have no end
+        # `stream=True`: an accepted request would open a stream that does not end
+        refused = await client.send(listening, stream=True)
         assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
         await refused.aclose()
 

@@ -1,4 +1,4 @@
-"""The gateway does as its OpenAPI document says, whatever it is sent: requests drawn by schemathesis."""
+"""The gateway answers generated requests as its OpenAPI document describes (schemathesis)."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 OPTIONS = ROOT / "tests" / "support" / "schemathesis.toml"
 IS_THOROUGH = "GATEWAY_CASES" in os.environ
 CASES = int(os.environ.get("GATEWAY_CASES", "5"))
-"""Drawn requests for each operation, besides those that try each bound of each field."""
+"""Generated requests for each operation, in addition to those that test the bounds of each field."""
 
 SEED = os.environ.get("GATEWAY_SEED", "1")
 
@@ -36,7 +36,7 @@ async def test_answers_are_as_the_document_says(shared: Up, tmp_path: Path, scop
     async with connect(shared) as client:  # the first request starts the process of the gateway
         await client.get("/readyz")
     headers = []
-    # The key decides before the bounds do: they are tried once.
+    # A key without permission is refused before the bounds are checked, so one run over the bounds is enough.
     phases = "examples,coverage,fuzzing" if IS_THOROUGH or "write" in scopes else "examples,fuzzing"
     if scopes:
         issued = await shared.issue_key(f"drawn-{uuid4().hex[:8]}", scopes)

@@ -1,6 +1,6 @@
-"""An agent of LangChain with memory: the real library, and a model that says what the test wants.
+"""LangChain agents with memory: the real library, and a model with scripted answers.
 
-The tests import the library, because every worker imports this module, and one runs it.
+Each test imports the library: every worker imports this module, and only one runs the tests.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""`mnemon mcp` as clients of the protocol see it: through the official client library."""
+"""`mnemon mcp`, called through the official client library."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
     from mcp.client.stdio import StdioServerParameters
 
     arguments = ["-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", str(shared.data)]
-    # As clients did it before 2026: others of these tests speak as they do since.
+    # The protocol of clients before 2026; other tests here use the current one.
     async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
         told = {tool.name: tool for tool in (await client.list_tools()).tools}
         printed = list_definitions("mcp")
@@ -151,7 +151,7 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
         async with httpx2.AsyncClient(timeout=TIMEOUT) as stranger:
             assert (await stranger.post(url[0], json={})).status_code == 401
             bearer = {"Authorization": f"Bearer {token[1]}", "Accept": "text/event-stream"}
-            # A stream of messages would have no end.
+            # `stream`, because an accepted request would open a stream that does not end.
             async with stranger.stream("GET", url[0], headers=bearer) as refused:
                 assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
         async with (

@@ -1,4 +1,4 @@
-"""The drop-in proxy: official clients of OpenAI and Anthropic, gateway processes, and a local model."""
+"""The drop-in proxy: official clients of OpenAI and Anthropic, gateway processes and a local model."""
 
 import asyncio
 import json
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
 NODE = Path(__file__).parent / "node"
 PAGE = Path(__file__).parents[3] / "docs" / "proxy.md"
 PATIENT_PROXY = {"MNEMON_PROXY_MEMORY_SECONDS": "30"}
-"""Machines that run many tests are slow; what a test asserts is not how fast memory answers."""
+"""The proxy waits up to 30 s for memory: machines that run many tests are slow, and no test here measures
+speed."""
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 
 
 @dataclass
 class RunningGateway:
-    """A gateway process."""
+    """A running `mnemon gateway`: its address and its process."""
 
     url: str
     process: asyncio.subprocess.Process | ForkedCommand
@@ -54,7 +55,7 @@ class RunningGateway:
 
 @asynccontextmanager
 async def run_gateway(data: Path, model: ChatModel, **environment: str) -> AsyncIterator[RunningGateway]:
-    """`mnemon gateway` in a process of its own, for the duration of the block."""
+    """Run `mnemon gateway` in a process of its own for the duration of the block."""
     providers = {
         "MNEMON_MODEL_URL": f"{model.url}/v1",
         "MNEMON_MODEL_API_KEY": "sk-configured",
@@ -86,7 +87,7 @@ async def run_gateway(data: Path, model: ChatModel, **environment: str) -> Async
 
 @dataclass
 class Bot:
-    """A tenant of its own, with its key, and all messages that are published for it."""
+    """A bot with a new tenant: its key, its clients, and a subscription to the messages of the tenant."""
 
     tenant: str
     key: str
@@ -97,7 +98,8 @@ class Bot:
     model: ChatModel
 
     def openai(self, gateway: RunningGateway | None = None, **options: Any) -> openai.AsyncOpenAI:
-        """The official client, with the two lines that a bot changes."""
+        """Return the official client, with the gateway's address and the tenant's key in place of the
+        provider's."""
         return openai.AsyncOpenAI(
             base_url=f"{(gateway or self.gateway).url}/openai/v1",
             **{"api_key": self.key, "max_retries": 0, "timeout": TIMEOUT, **options},
@@ -116,7 +118,7 @@ class Bot:
         return message
 
     async def stored(self, user: str = "anna", conversation: str | None = None) -> list[StoredMessage]:
-        """All messages of a user, without the lines that name the tools of an answer."""
+        """Return the messages of a user, without the system messages that name the tools of an answer."""
         seen = await self.memory.publish(user, "user", "(end)", conversation=conversation)
         reply = await self.memory.history(user, min_seq=seen, conversation=conversation)
         return [each for each in reply.messages if each.content != "(end)" and each.role != "system"]
@@ -145,7 +147,7 @@ async def gateway(shared: Up) -> AsyncIterator[tuple[RunningGateway, ChatModel]]
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def bot(shared: Up, gateway: tuple[RunningGateway, ChatModel]) -> AsyncIterator[Bot]:
-    """A bot with a new tenant, and the model as it is at first."""
+    """Yield a bot with a new tenant, after a reset of the model."""
     running, model = gateway
     first = ChatModel()
     for name in ("parts", "tool_calls", "refusal", "pause", "is_cut", "received", "left"):
@@ -162,7 +164,7 @@ def user(text: str) -> dict[str, str]:
 
 
 async def complete(client: openai.AsyncOpenAI, *messages: Any, **options: Any) -> str:
-    """Return a streamed answer."""
+    """Return the text of a streamed answer."""
     stream = await client.chat.completions.create(
         model="a-model", messages=messages, stream=True, **{"user": "anna", **options}
     )
@@ -304,7 +306,7 @@ async def test_usage_has_the_tokens_of_chats(shared: Up, bot: Bot) -> None:
                 *("usage", "--tenant", bot.tenant, "--by", "purpose,model", "--json", "--data", shared.data)
             )
             assert shown.code == 0, shown.err
-            # The stack reads conversations for facts, too, once they rest.
+            # The stack also extracts facts, from idle conversations.
             found = [each for each in json.loads(shown.out)["usage"] if each["purpose"] == "chat"]
     assert [
         (each["purpose"], each["model"], each["calls"], each["input"], each["cached"], each["output"])
@@ -559,7 +561,7 @@ async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def npm_client() -> AsyncIterator[Path]:
-    """A folder with a program that uses the official client of npm."""
+    """Yield a folder with a program that uses the official npm client."""
     require_node()
     with tempfile.TemporaryDirectory(prefix="mnemon-test-") as parent:
         folder = Path(shutil.copytree(NODE / "openai", Path(parent) / "node"))
@@ -570,7 +572,7 @@ async def npm_client() -> AsyncIterator[Path]:
 async def complete_with_npm(
     folder: Path, bot: Bot, *messages: dict[str, str], gateway: RunningGateway | None = None, times: int = 1
 ) -> list[str]:
-    """Return the answers that a program with npm's client gets."""
+    """Run the program with the npm client, and return the answers that it prints."""
     done = await run_program(
         *("node", "proxy_client.mjs", f"{(gateway or bot.gateway).url}/openai/v1", bot.key),
         *(json.dumps(messages), str(times)),

@@ -1,4 +1,4 @@
-"""Clients without our code, and the importer, against `mnemon up`."""
+"""Clients that contain no code of mnemon, and `mnemon import`, with a running stack."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def said(reply: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A folder with the Node client, the example bot and their package."""
+    """Return a folder with the Node client, the example bot and their package file."""
     require_node()
     folder = Path(shutil.copytree(NODE, tmp_path / "node"))
     shutil.copy(NODE.parents[3] / "docs" / "examples" / "bot.mjs", folder)

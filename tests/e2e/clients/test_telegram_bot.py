@@ -1,4 +1,4 @@
-"""The example bot for Telegram, with a server that speaks the Bot API, a model's server, and `mnemon up`."""
+"""The example bot for Telegram, with a Bot API server, a model server and `mnemon up`."""
 
 import asyncio
 import importlib.util
@@ -31,7 +31,7 @@ def _loaded(path: Path) -> ModuleType:
 
 @asynccontextmanager
 async def _talking(main: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """The bot runs, until it is ended wherever it happens to be."""
+    """Run the bot, and cancel its tasks at the end of the block."""
     others = asyncio.all_tasks()
     bot = asyncio.ensure_future(main())
     try:
@@ -51,16 +51,16 @@ async def _stopped(up: Up) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await up.start(MNEMON_NATS_URL="")  # the bot's is not for it
+        await up.start(MNEMON_NATS_URL="")  # the variable is set for the bot, not for `mnemon up`
 
 
-# In the loop of the stack that is stopped and started.
+# The test runs in the event loop of the shared stack, which it stops and starts again.
 @pytest.mark.long
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.timeout(300)  # it waits out what is away
+@pytest.mark.timeout(300)  # it waits for timeouts while the stack is stopped
 async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.endpoints
-    # The bot is a process of its own otherwise; to import aiogram twice costs more than all of this test.
+    # The bot runs in this process: another import of aiogram would take longer than the rest of the test.
     main = _loaded(BOT).main
     nats = shared.endpoints.nats
     with Telegram(USER) as anna, ProviderServer() as model:
@@ -73,7 +73,7 @@ async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pyt
             assert "cello" in await anna.says("Every evening my cello annoys Porto")
 
         async with _talking(main), MemoryClient.connect(nats, tenant="telegram", timeouts=PATIENT) as memory:
-            await _answers(anna, "What annoys them?", "cello")  # it was ended between
+            await _answers(anna, "What annoys them?", "cello")  # the bot has been restarted
 
             async with _stopped(shared):
                 alone = await anna.says("And Lisbon?")
@@ -83,10 +83,10 @@ async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pyt
             async with asyncio.timeout(TIMEOUT):
                 while "And Lisbon?" not in await _said(memory):
                     await asyncio.sleep(0.1)
-            await _answers(anna, "Both?", "cello", "Lisbon")  # of which one was said while it was away
+            await _answers(anna, "Both?", "cello", "Lisbon")  # "Lisbon" was said while the stack was stopped
 
             saved = await memory.save(str(USER), "Plays the cello in a quartet")
-            # Another client has saved it, so the next answer may not have it yet.
+            # Another client has saved the fact, so the bot's next answer may lack it.
             await _answers(anna, "/memory", "Plays the cello in a quartet")
             which = await anna.says("/forget the cello in Porto")
             assert which == f"Which one do you mean?\n/forget {saved.id}  Plays the cello in a quartet"
@@ -102,7 +102,7 @@ async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pyt
 
 
 async def _answers(anna: Telegram, question: str, *words: str) -> None:
-    """It has all these words in an answer, once the memory answers in time."""
+    """Ask until an answer contains all words: memory may be too late for the first ones."""
     answer = ""
     async with asyncio.timeout(TIMEOUT):
         while not all(word in answer for word in words):

@@ -1,4 +1,4 @@
-"""The TypeScript client, by its own tests in Node, against `mnemon up`."""
+"""The package tests of the TypeScript client, run in Node with `mnemon up`."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ PACKAGE = ROOT / "producers" / "typescript"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def package() -> Path:
-    """The folder of the package, with its dependencies, and built."""
+    """Return the folder of the package, built and with its dependencies installed."""
     require_node()
     lock, installed = PACKAGE / "package-lock.json", PACKAGE / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
@@ -39,7 +39,7 @@ async def package() -> Path:
 
 @pytest_asyncio.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[str]:
-    """The address of a server with logins, as the tenant A."""
+    """Start a server with logins; yield its address with the login of tenant A."""
     with FolderLogins(tmp_path).edit() as users:
         login = users.issue_tenant_login("A")
     server = NatsServer(tmp_path, None)
@@ -123,7 +123,7 @@ async def test_events_of_a_broker_that_is_killed_are_stored_once(package: Path, 
         stack.servers()["nats-server"].kill()  # `mnemon up` starts it again
         for bot in bots:
             async with asyncio.timeout(TIMEOUT):
-                out, _ = await bot.communicate(b"")  # closes the input
+                out, _ = await bot.communicate(b"")  # closes the bot's input
             found = json.loads(out)
             assert found == {"published": found["published"], "stored": found["published"], "isOrdered": True}
             assert found["published"] > 20

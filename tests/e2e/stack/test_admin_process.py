@@ -1,4 +1,4 @@
-"""The admin page of `mnemon up`: begun by who looks first, and again after its process has died."""
+"""The admin page of `mnemon up`: its process starts with the first request, and again after its death."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The admin page in a real browser: the actions of one day, and the look of each page."""
+"""The admin page in a browser: a day's actions, and the layout of each page."""
 
 import asyncio
 import os
@@ -28,13 +28,14 @@ from tests.support.processes.stack import TIMEOUT, Up
 from tests.support.servers.qdrant import stack_schema
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
-"""The folder that pictures are kept in; what the tests are run with is forgotten when they begin."""
+"""The folder for screenshots. It is read on import, because the tests run without the variables of their
+caller."""
 
 TOKEN: Final = "of this walk"
 REFUSED_FORM: Final = (
     "error: Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
 )
-"""Chromium's message on a form that is shown again with its errors."""
+"""Chromium's message for a form that is shown again with its errors."""
 
 WIDTHS: Final = {"wide": 1280, "narrow": 390}
 HERS: Final = urlencode({"tenant": TENANT, "user": USER})
@@ -57,7 +58,7 @@ PAGES: Final = {
 
 @asynccontextmanager
 async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
-    """The page of a stack, served in this process: where it is."""
+    """Serve the admin page of a stack in this process, and yield its address."""
     deployment = Deployment(
         nats_url=endpoints.nats,
         database_dsn=endpoints.database,
@@ -175,17 +176,15 @@ async def drops_a_letter(page: Page, pictures: Path) -> None:
 
 
 async def until(page: Page, shown: Locator) -> None:
-    """Look again until it is there."""
+    """Reload the page until the element is shown."""
     async with asyncio.timeout(TIMEOUT):
         while not await shown.count():
             await page.reload()
 
 
 async def looks_at(page: Page, name: str, pictures: Path) -> None:
-    """Check a page light and dark, wide and narrow, and keep pictures of it if a folder is named.
-
-    No element may be wider than the page.
-    """
+    """Check that no element is wider than the page, in each width, and take a screenshot in light and
+    dark."""
     for how, width in WIDTHS.items():
         await page.set_viewport_size({"width": width, "height": 900})
         reaches = await page.evaluate("document.documentElement.scrollWidth")

@@ -1,4 +1,4 @@
-"""The process that `mnemon up` runs beside its own: it ends with it, and is started again without it."""
+"""The background process of `mnemon up`: it ends with its parent, and is restarted after its own death."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""A folder is lost and restored from a backup that was made while bots talked."""
+"""A folder is lost, and restored from a backup that was made while bots published."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def restored_folder() -> Iterator[Path]:
 
 
 class TalkingUsers:
-    """Users who talk until the block ends; `said` has each acknowledged message by its log position."""
+    """Users who publish until the block ends. `said` has each acknowledged message, by log position."""
 
     def __init__(self) -> None:
         self.said: dict[int, tuple[str, str]] = {}
@@ -48,7 +48,7 @@ class TalkingUsers:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def more(self) -> None:
-        """Wait until every user has said something more."""
+        """Wait until as many further messages as there are users are acknowledged."""
         async with self._change:
             count = len(self.said)
             await self._change.wait_for(lambda: len(self.said) >= count + USERS)
@@ -62,7 +62,7 @@ class TalkingUsers:
                 self.said[position] = user, text
                 self._change.notify_all()
             number += 1
-            await asyncio.sleep(0.05)  # a person does not write faster
+            await asyncio.sleep(0.05)  # about as fast as a person types
 
 
 def succeeded(result: CommandResult) -> CommandResult:
@@ -71,7 +71,7 @@ def succeeded(result: CommandResult) -> CommandResult:
 
 
 async def lose(up: Up) -> None:
-    """End everything by `kill -9`, and delete the folder."""
+    """Kill the stack and its servers with SIGKILL, and delete the folder."""
     servers = list(up.servers().values())
     await up.kill()
     for server in servers:
@@ -106,7 +106,7 @@ async def test_a_lost_folder_is_restored_without_an_erased_user(
         assert 0 < second["new_events"] < second["events"]
         assert first["position"] < second["position"]
         await talk.more()
-        # Under load the receipt may name stores that have not finished; the register is what has to last.
+        # Under load, stores may be `pending` in the receipt; the test needs the entry of the register only.
         await mnemon("erase", "acme", ERASED, "--yes", "--data", up.data)
         await until(lambda: any(register.rglob("*.json")))
     await lose(up)
@@ -138,14 +138,14 @@ async def test_a_lost_folder_is_restored_without_an_erased_user(
             f"memory.acme.{ERASED}.user.erased.v1"
         ]
 
-        # The former password of the tenant's bot works.
+        # The password that the tenant's bot had before the restore still works.
         async with MemoryClient.connect(address(endpoints.nats), tenant="acme", timeouts=TIMEOUTS) as memory:
             assert (await memory.history(ERASED)).messages == ()
             assert len((await memory.history("u1", limit=5)).messages) == 5
         await until(lambda: up.endpoints is not None)
         async with asyncio.timeout(90):
             while (await mnemon("audit", "--data", restored_folder)).code:
-                await asyncio.sleep(0.5)  # `index` catches up
+                await asyncio.sleep(0.5)  # until `index` has caught up
         verified = await mnemon(
             "erase", "acme", ERASED, "--verify", "--text", ERASED, "--data", restored_folder, "--json"
         )

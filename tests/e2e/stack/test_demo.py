@@ -1,4 +1,4 @@
-"""`mnemon demo` as a new user runs it."""
+"""`mnemon demo`, run as by a new user."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ README = Path(__file__).parents[3] / "README.md"
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Not `tmp_path`, which is so long that PostgreSQL's socket would have to be elsewhere."""
+    """Yield a folder with a short path: `tmp_path` is too long for PostgreSQL's socket."""
     with TemporaryDirectory() as name:
         yield Path(name)
 
@@ -48,7 +48,7 @@ async def start_demo(folder: Path, *arguments: str, **more: str) -> Process:
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Files in the folder, and processes that were started on it."""
+    """Return the files in the folder, and the command lines of processes that name it."""
     processes = [
         " ".join(process.info["cmdline"])
         for process in psutil.process_iter(["cmdline"])
@@ -163,7 +163,7 @@ async def test_demo_prints_every_step_into_a_file(folder: Path) -> None:
         "rejected   secret     Her museum card",
         "was “Пьёт кофе по утрам”",
         "<key_facts>",
-        "diet: pescatarian",  # what Anna said last, not what she said first
+        "diet: pescatarian",  # the latest value, not the first one
         "I don't know of any goats. Should I?",
         "Никаких героев. До завтра, Иван.",
         "день_рождения: 14 апреля 2018",

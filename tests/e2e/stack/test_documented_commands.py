@@ -1,4 +1,4 @@
-"""README and quick start, done from top to bottom: each block is run, or it is said here why not."""
+"""README and quick start: each block runs in order, or is listed here with the reason why it does not run."""
 
 import os
 import re
@@ -73,7 +73,8 @@ def without_times(text: str) -> list[str]:
 
 @pytest.fixture
 def programs(shared: Up, tmp_path: Path) -> Path:
-    """A folder with `uv`, which has everything installed, and `nats`, which talks to the shared stack."""
+    """Return a folder with the commands `uv`, which uses this environment, and `nats`, which uses the shared
+    stack."""
     assert shared.endpoints
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -108,7 +109,7 @@ async def test_every_block_does_what_the_page_says(
         text = text.replace("http://127.0.0.1:8080", shared.endpoints.gateway).replace(
             "curl -sS", "curl -sSf"
         )
-        # Other tests and pages talk to the same stack as `u42`.
+        # The stack is shared: other tests and pages also use `u42`.
         text = text.replace("./memory", str(shared.data)).replace("u42", user)
         command = ("sh", "-ec", text) if block.language == "sh" else (sys.executable, "-c", text)
         done = await run_program(*command, folder=tmp_path, **environment)
@@ -127,11 +128,11 @@ def test_skipped_blocks_exist_and_parse() -> None:
 
 
 def test_every_block_has_a_known_kind() -> None:
-    # `producers/typescript/test/docs.test.mjs` runs the programs in TypeScript.
+    # The TypeScript programs run in `producers/typescript/test/docs.test.mjs`.
     assert {block.language for block in documented()} == {"sh", "python", "text", "ts"}
     assert not [page for page in PAGES if re.search(r"^(    |\t)\S", strip(page.read_text()), re.MULTILINE)]
 
 
 def strip(markdown: str) -> str:
-    """The page without its fenced blocks: an indented one would be code, too."""
+    """Return the page without its fenced blocks."""
     return re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)

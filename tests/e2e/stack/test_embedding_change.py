@@ -1,4 +1,4 @@
-"""A change of the embedding model on a stack: what it says, and how the stack starts after it."""
+"""A change of a stack's embedding model: its output, and the next start of the stack."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ async def test_a_stack_without_embeddings_starts_and_searches_by_words(stack: Up
     async with asyncio.timeout(TIMEOUT):
         while not await found(endpoints.nats, "bicycle", seq):
             await asyncio.sleep(0.1)
-    # It was done once.
+    # The stack starts a second time.
     await stack.stop()
     await stack.start()
     changed = await mnemon("settings", "set", "embedding.provider=wordllama", "--data", data)

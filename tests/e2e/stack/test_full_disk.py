@@ -1,4 +1,5 @@
-"""A disk that is full or read-only is said, with the next step; what was stored stays, and all goes on."""
+"""A full or read-only disk is reported with the next step; stored events stay, and the stack continues
+afterwards."""
 
 import asyncio
 import json
@@ -21,7 +22,7 @@ from tests.support.servers.disk import Disk, mount
 
 @contextmanager
 def filled(place: Path) -> Iterator[None]:
-    """Fill the disk to its end."""
+    """Fill the disk during the block."""
     filler = place / "filler"
     descriptor = os.open(filler, os.O_CREAT | os.O_WRONLY)
     try:
@@ -50,7 +51,10 @@ async def indexed(connection: Client, seq: int) -> None:
 
 
 async def publish_until_refused(memory: MemoryClient) -> tuple[int, PublishFailed]:
-    """How many were stored yet, and what the next one met: the end of a file may have room for some."""
+    """Publish messages until one fails; return the number of stored messages and the error.
+
+    The last file of the log may have room for a few messages although the disk is full.
+    """
     for stored in range(100):
         try:
             await memory.publish("u1", "user", "said meanwhile " * 100, id=f"e{stored}")
@@ -60,7 +64,7 @@ async def publish_until_refused(memory: MemoryClient) -> tuple[int, PublishFaile
 
 
 async def said_by(memory: MemoryClient, up_to: int) -> list[str]:
-    """The second word of all that the user has said."""
+    """Return the second word of each of the user's messages."""
     history = await memory.history("u1", limit=100, min_seq=up_to)
     return [message.content.split()[1] for message in history.messages]
 
@@ -70,7 +74,8 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
-    # A server whose disk is full does not answer, and one with a slow disk may take a second.
+    # Clients for two cases: a server whose disk is full does not answer; one with a slow disk may take a
+    # second.
     impatient = Timeouts(publish=3, retry=1)
     patient = Timeouts(publish=10, retry=TIMEOUT, ask=TIMEOUT)
 

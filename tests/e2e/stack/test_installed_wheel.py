@@ -1,4 +1,4 @@
-"""The built wheel beside a project whose own packages have the names of mnemon's folders."""
+"""The installed wheel, beside a project whose packages have the names of mnemon's folders."""
 
 import os
 import shutil
@@ -39,7 +39,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project() -> Iterator[Path]:
-    """Return a project with packages of its own; not `tmp_path`, too long for PostgreSQL's socket."""
+    """Yield a project whose packages have the names of mnemon's folders, at a path short enough for
+    PostgreSQL's socket."""
     with TemporaryDirectory() as name:
         for package in FOLDERS:
             (Path(name) / package).mkdir()

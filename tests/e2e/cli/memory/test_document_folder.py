@@ -1,4 +1,4 @@
-"""`mnemon document add DIR`: a repository is indexed, changed, and searched by line."""
+"""`mnemon document add DIR`: a repository is indexed, changed and searched; hits name their lines."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`mnemon erase`: a receipt, a look at what is left, and exit codes that a script can go by."""
+"""`mnemon erase`: the receipt, the check for remaining content, and exit codes for scripts."""
 
 import json
 from pathlib import Path

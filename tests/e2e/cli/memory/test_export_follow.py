@@ -1,4 +1,4 @@
-"""`mnemon export markdown --follow`: a folder of files that are as memory is."""
+"""`mnemon export markdown --follow`: a folder of Markdown files that follows memory."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ TEA = "] Likes green tea without sugar\n"
 
 
 class Follower:
-    """`mnemon export markdown --follow` in a process of its own; what it says is in a file."""
+    """`mnemon export markdown --follow` in a process of its own, with its output in the file `said`."""
 
     def __init__(self, up: Up, folder: Path, *scope: str) -> None:
         self.said = folder.parent / f"{folder.name}.log"
@@ -191,7 +191,7 @@ async def test_follower_combines_many_changes_into_few_writes(
     try:
         async with following(shared, folder, "--tenant", tenant) as follower:
             fields = (json.dumps({"fields": {f"field{number}": number}}).encode() for number in range(300))
-            follower.send_signal(signal.SIGSTOP)  # the changes come together, however long they take
+            follower.send_signal(signal.SIGSTOP)  # all changes arrive while the follower is stopped
             jetstream = connection.jetstream(timeout=TIMEOUT)
             await asyncio.gather(*(jetstream.publish(subject, each) for each in fields))
             follower.send_signal(signal.SIGCONT)

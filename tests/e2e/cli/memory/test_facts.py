@@ -1,4 +1,4 @@
-"""The commands for facts: what they say, and how they end."""
+"""The commands for facts: their output and exit codes."""
 
 import json
 import re
@@ -26,7 +26,7 @@ async def asked(deployment: Deployment, *arguments: str) -> CommandResult:
 
 
 def quoted(documentation: str | None) -> str:
-    """The text in double quotes that an example begins with."""
+    """Return the text in double quotes with which an example begins."""
     found = re.search(r'(?:mnemon \w+|search\("u42",) "([^"]+)"', documentation or "")
     assert found
     return found[1]
@@ -235,7 +235,7 @@ async def test_ambiguous_forget_lists_candidates(
 
 
 async def run_with_answers(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
-    """Run a command whose standard input is a terminal, on which the answers are typed ahead."""
+    """Run a command whose standard input is a terminal, with the answers typed in advance."""
     options = ("--tenant", "acme", "--user", "u1")
     async with run_at_terminal(*arguments, *options, MNEMON_NATS_URL=str(deployment.nats_url)) as command:
         command.type(typed)

@@ -1,4 +1,4 @@
-"""Memory in and out by the commands."""
+"""`mnemon import` and `mnemon export`."""
 
 import json
 from pathlib import Path
@@ -98,12 +98,12 @@ async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up
         again = json.loads((await mnemon(*telegram, "--bot", "user42")).out)
         assert (again["published"], again["already_there"], again["doubts"]) == (0, 3, 0)
 
-        # Of one user: the same ids come in again with other speakers.
+        # The import of one user publishes the same ids with the speakers exchanged.
         swapped = json.loads((await mnemon(*telegram, "--bot", "user777", "--user", "777")).out)
         other = await memory.history("777", min_seq=swapped["last_seq"])
         assert [each.role for each in other.messages] == ["user", "assistant", "user"]
 
-        # What was said to the bot since then is not forgotten with it.
+        # A correction keeps what the user has said to the bot since the import.
         said = await memory.publish("777", "user", "I have a new cello")
         mixed = json.loads((await mnemon(*telegram, "--bot", "user42")).out)
         assert "left unchanged" in mixed["first_doubts"][0]["reason"]

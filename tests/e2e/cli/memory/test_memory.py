@@ -1,4 +1,4 @@
-"""The commands that look at memory."""
+"""The commands that show memory: `mnemon history` and `mnemon export`."""
 
 import json
 import os

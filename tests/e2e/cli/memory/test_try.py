@@ -1,4 +1,4 @@
-"""`mnemon try`: once through a user's memory."""
+"""`mnemon try`: save, read, find and forget a fact of a new user."""
 
 import json
 from pathlib import Path

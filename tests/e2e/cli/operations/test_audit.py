@@ -1,4 +1,4 @@
-"""`mnemon audit` beside running consumers: its exit codes, and what it says."""
+"""`mnemon audit` beside running consumers: its output and exit codes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`mnemon backup` and `mnemon restore`, as they are typed."""
+"""The commands `mnemon backup` and `mnemon restore`."""
 
 import json
 from pathlib import Path
@@ -159,13 +159,13 @@ async def test_restore_fills_configured_servers(
     result = await restore()
     assert result.code == 0, result.err
     assert "warning: no erasure register: erasures after the backup are unknown" in result.err
-    assert "{" not in result.err  # log lines are no part of what a command says
+    assert "{" not in result.err  # log lines are not printed
     assert "Next: mnemon run persist index" in result.out
     async with await connect(nats_url, name="test") as connection:
         assert await read_log_end(connection.jetstream()) == backup["position"]
         assert {each.action for each in await provision(connection)} == {"unchanged"}
     assert (await mnemon("audit", **servers)).code == 0
-    again = await restore()  # a run that was killed during the replay continues like this
+    again = await restore()  # resumes, as after a kill during the replay
     assert (again.code, "erasure" in again.out) == (0, False)
     assert "An earlier run has restored" in again.out
 

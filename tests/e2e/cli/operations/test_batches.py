@@ -1,4 +1,4 @@
-"""`mnemon batches`: what providers have or had in hand, since when, and why one failed."""
+"""`mnemon batches`: the state of each batch at its provider, its times, and the error of a failed one."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""`mnemon dead`: dead letters are listed, redriven and dropped."""
+"""`mnemon dead`: dead letters are listed, shown, redriven and dropped."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""`mnemon rebuild` on a running stack, and on a stopped one."""
+"""`mnemon rebuild` on a running and on a stopped stack."""
 
 import asyncio
 import json
@@ -25,28 +25,28 @@ from tests.support.servers.qdrant import stack_environment
 from tests.support.stock_client import Stock
 
 FEW, MANY = 2_000, 20_000
-"""Events of a log: enough for each kind, and enough for a rebuild to be killed while it runs."""
+"""Events of a log: a few of each kind, and so many that a rebuild can be killed while it runs."""
 
 
 async def ended(stack: Up, *options: str, code: int = 0) -> str:
-    """Run the command, and return its output."""
+    """Run `mnemon rebuild`, check its exit code and return its output."""
     finished = await mnemon("rebuild", "--data", stack.data, *options)
     assert finished.code == code, finished.out + finished.err
     return finished.out + finished.err
 
 
 async def value(stack: Up, *options: str, code: int = 0) -> Any:
-    """The JSON that it says first."""
+    """Return the first line of the output, decoded from JSON."""
     return json.loads((await ended(stack, "--json", *options, code=code)).partition("\n")[0])
 
 
 async def listed(stack: Up) -> dict[str, Any]:
-    """By generation its position."""
+    """Return the position of each generation."""
     return {row["generation"]: row["position"] for row in await value(stack, "--list")}
 
 
 async def filled(stack: Up, events: int) -> None:
-    """A log of all kinds of events, all of it applied."""
+    """Fill the log with events of all kinds, and wait until they are applied."""
     assert stack.endpoints
     connection = await connect(stack.endpoints.nats, name="test")
     await fill_log(connection, events)
@@ -162,7 +162,7 @@ async def test_rebuild_verifies_switches_and_drops(up: Up) -> None:
     assert f"{up.schema} is live" in await ended(up, "--drop", up.schema, code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
 
-    # Its servers go on, as those of a killed command do on a stopped stack.
+    # The servers keep running, as after a killed command on a stopped stack.
     await up.kill()
     (up.data / "endpoints.json").unlink()
     assert await listed(up) == {up.schema: FEW, f"{up.schema}_until_700": 700}

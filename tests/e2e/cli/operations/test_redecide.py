@@ -1,4 +1,4 @@
-"""`mnemon rebuild --redecide` beside a running mnemon."""
+"""`mnemon rebuild --redecide` beside a running stack."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""`mnemon tenant`, as it is typed: a tenant moves while its bot talks, moves back, or stays."""
+"""`mnemon tenant`: a tenant moves while its bot publishes, moves back, or stays."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def succeeded(result: CommandResult) -> CommandResult:
 
 @asynccontextmanager
 async def talking(memory: MemoryClient, user: str) -> AsyncIterator[list[str]]:
-    """Say something again and again; yields what the log has acknowledged."""
+    """Publish messages until the block ends; yield the list of acknowledged texts, which grows."""
     said: list[str] = []
 
     async def speak() -> None:
@@ -35,7 +35,7 @@ async def talking(memory: MemoryClient, user: str) -> AsyncIterator[list[str]]:
             text = f"message {len(said)}"
             await memory.publish(user, "user", text)
             said.append(text)
-            await asyncio.sleep(0.02)  # a person does not write faster
+            await asyncio.sleep(0.02)  # about as fast as a person types
 
     task = asyncio.create_task(speak())
     try:
@@ -78,7 +78,7 @@ async def test_tenant_moves_while_its_bot_talks_and_moves_back(shared: Up, stack
         await indexed(Stock(other), 0)
         texts = [each.content for each in (await new.history("u1", limit=1000)).messages]
         assert texts[: len(said)] == said
-        said = texts  # the log may have one more that was not acknowledged
+        said = texts  # the log may have one more message, which was not acknowledged
         assert moved["rows"] >= moved["events"] - moved["forwarded"] > 0
         assert 0 < moved["pause_seconds"] < moved["seconds"]
         assert (await new.history("u2")).messages[-1].content == "sent to the former deployment"

@@ -1,4 +1,4 @@
-"""`mnemon usage`, and the settings that it goes by."""
+"""`mnemon usage`, and the settings that it applies."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def run(deployment: Deployment) -> Run:
 
 
 class Asking:
-    """Publishes the events that `extract` and `compact` leave in the log."""
+    """Collects calls of models, and publishes the events that `extract` and `compact` write for them."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection
@@ -69,7 +69,7 @@ class Asking:
         )
 
     async def is_known(self) -> None:
-        """Wait until it can be summed."""
+        """Publish the collected events, and wait until `persist` has stored them."""
         stored = await append_events(self._connection, self._events)
         end = stored[-1].seq
         assert await AppliedPosition("persist").wait_for(self._connection.jetstream(), end, TIMEOUT) >= end
@@ -109,7 +109,7 @@ async def test_usage_sums_calls_and_costs(run: Run, asking: Asking) -> None:
     total = found["total"]
     assert (total["calls"], total["batched"], total["unpriced"]) == (6, 3, 0)
     assert (total["input"], total["cached"], total["output"]) == (4_000_530, 400_000, 100_080)
-    # 0.6 + 0.2 + 0.4 of its own, two halves of 1, a quarter of 2, and 500 + 4 * 70 millionths.
+    # Own calls: 0.6 + 0.2 + 0.4; two calls at half of 1; one at a quarter of 2; 500 + 4 * 70 millionths.
     assert total["usd"] == pytest.approx(1.2 + 1 + 0.5 + 0.00078)
     assert total["saved"] == pytest.approx(1 + 1.5)
     assert total["cached_share"] == pytest.approx(400_000 / 4_000_530)
@@ -159,7 +159,7 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
 async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 0, 0))
     asking.ask(Usage(MILLION, 0, 0), tenant="globex")
-    asking.ask(Usage(9 * MILLION, 0, 0), tenant="globex", purpose="chat")  # no budget counts it
+    asking.ask(Usage(9 * MILLION, 0, 0), tenant="globex", purpose="chat")  # excluded from budgets
     await asking.set_spending({"usd_per_day": 1.0})
     await asking.set_spending({"usd_per_day": 5.0}, "globex")
     await asking.set_spending({"usd_per_day": 0.0}, "initech")
