@@ -1,4 +1,4 @@
-"""`mnemon up`: what it starts, how it ends, and what it finds after it was killed."""
+"""`mnemon up`: the servers that it starts, its end by signals, and its start after a kill."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ from tests.support.servers.qdrant import URL
 
 
 async def say(url: str, text: str) -> int:
-    """Publish a message as a stock client does; returns its position in the log."""
+    """Publish a message without the client of mnemon; return its position in the log."""
     async with await nats.connect(url) as client:
         body = json.dumps({"role": "user", "content": text}).encode()
         return (await client.jetstream().publish("chat.acme.u1.-.message.v1", body)).seq
 
 
 async def history(url: str, seq: int) -> list[str]:
-    """Ask for the user's messages, up to a position at least; empty while they cannot be read."""
+    """Return the user's messages up to `seq` at least; empty while they cannot be read."""
     async with await nats.connect(url) as client:
         request = json.dumps({"min_seq": seq}).encode()
         reply = json.loads((await client.request("ask.acme.u1.history.v1", request, timeout=60)).data)
@@ -65,7 +65,7 @@ async def test_signal_ends_all_processes_also_during_start(fresh_up: Up) -> None
     assert await fresh_up.stop(signal.SIGINT) == 0
     assert fresh_up.endpoints is None
     assert fresh_up.servers() == {}
-    # What was half made is made anew.
+    # A start completes the folder that the interrupted start has left.
     await fresh_up.start()
     await end_stack(fresh_up, signal.SIGTERM)
     await fresh_up.start()
@@ -74,7 +74,7 @@ async def test_signal_ends_all_processes_also_during_start(fresh_up: Up) -> None
 
 @pytest.mark.parametrize("command", [pytest.param("audit", marks=pytest.mark.long), "try"])
 async def test_terminated_command_stops_the_servers_that_it_started(fresh_up: Up, command: str) -> None:
-    if command == "audit":  # starts the servers of a folder that has no stack
+    if command == "audit":  # `audit` needs the folder of a stopped stack
         await fresh_up.start()
         await end_stack(fresh_up, signal.SIGTERM)
     files = [fresh_up.data / "run" / f"{name}.pid" for name in ("nats-server", "postgres")]
@@ -84,7 +84,7 @@ async def test_terminated_command_stops_the_servers_that_it_started(fresh_up: Up
         process = await start_mnemon(
             command, "--data", fresh_up.data, environment={}, output=output, errors=output
         )
-        # To look for the servers among all processes may take longer than the command runs.
+        # A search for the servers among all processes may take longer than the command runs.
         await until(lambda: all(file.exists() for file in files))
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(TIMEOUT):
@@ -112,12 +112,12 @@ async def test_up_after_kill_ends_orphans_and_recovers(stack: Up) -> None:
 
     assert len(stack.pids()) == 2
     assert stack.pids().isdisjoint(before)
-    # Bots that know the address find the broker again.
+    # The address of the broker stays, so that bots reconnect.
     assert endpoints.nats == address
     seq = await say(address, "after")
     assert await history(address, seq) == ["kept", "after"]
 
-    # Now all of it at the same time.
+    # Kill the command and its servers together.
     await stack.kill()
     for server in stack.servers().values():
         for process in (*server.children(recursive=True), server):
@@ -162,7 +162,8 @@ async def test_ended_server_is_restarted(stack: Up) -> None:
 
 
 async def asked_until(url: str, seq: int) -> list[str]:
-    """Ask until there is an answer: the consumers come back a moment after the server."""
+    """Return the user's messages as soon as there are any: consumers reconnect shortly after a restart of the
+    server."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:

@@ -1,4 +1,5 @@
-"""Faults of running processes: each makes its process unready, is named with the next step, and ends."""
+"""Faults of running processes: the process becomes unready, names the fault and the next step, and
+recovers."""
 
 import asyncio
 import json
@@ -51,7 +52,7 @@ async def list_status_faults(up: Up) -> dict[str, str]:
 
 @asynccontextmanager
 async def ready_stack(up: Up, **environment: str) -> AsyncIterator[tuple[Readiness, Client]]:
-    """A stack whose processes are ready, and a connection to its log."""
+    """Start a stack; yield its readiness and a connection to its log once its processes are ready."""
     port = free_port(1)
     endpoints = await up.start("--no-admin", "--metrics-port", str(port), **environment)
     readiness = Readiness([port, port + 1])
@@ -114,7 +115,7 @@ async def test_refused_model_key_makes_the_process_unready(up: Up, record_proper
 
 
 class FaultyPersist:
-    """`persist` in a process of its own, with faults by signals, and its server, which can lose its state."""
+    """`persist` in a process that gets faults by signals, and a NATS server whose state can be exchanged."""
 
     def __init__(self, folder: Path, database_url: str) -> None:
         self.server = NatsServer(folder, None)
@@ -130,7 +131,7 @@ class FaultyPersist:
         self.process: asyncio.subprocess.Process | None = None
 
     async def prepare(self) -> Client:
-        """Start the server, and create streams and tables. Return a connection."""
+        """Start the server, create streams and tables, and return a connection."""
         await self.server.start()
         deployment = Deployment(
             database_dsn=self._variables["DATABASE_URL"],
@@ -157,7 +158,7 @@ class FaultyPersist:
         self.process.send_signal(number)
 
     def end_hang(self) -> None:
-        """Let the event loop that SIGUSR1 blocked go on."""
+        """Unblock the event loop that SIGUSR1 has blocked."""
         assert self.process
         assert self.process.stdin
         self.process.stdin.write(b"\n")
@@ -176,11 +177,11 @@ class FaultyPersist:
 
     @property
     def log(self) -> str:
-        """All that the process has said."""
+        """The output of the process."""
         return self._output.read_text()
 
     async def copy_state(self, source: Path, target: Path) -> None:
-        """Replace one folder of the server by another, while the server is away."""
+        """Stop the server, replace the folder `target` by a copy of `source`, and start the server."""
         await self.server.stop()
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
@@ -190,7 +191,7 @@ class FaultyPersist:
         await self.copy_state(self._nats, self._copy)
 
     async def swap_states(self) -> None:
-        """Exchange the state of the server for the kept one."""
+        """Stop the server, exchange its folder and the copy that `keep_state` made, and start the server."""
         await self.server.stop()
         third = self._nats.with_name("third")
         self._nats.rename(third)
@@ -276,7 +277,7 @@ async def test_disk_that_fills_makes_the_processes_unready_and_loses_nothing(
         assert up.endpoints
         filler = place / "filler"
         room = read_disk_space(place).free
-        filler.write_bytes(bytes(room - LEAST - 8 * 1024 * 1024))  # nearly full, and not full
+        filler.write_bytes(bytes(room - LEAST - 8 * 1024 * 1024))  # leaves LEAST + 8 MiB free
         failure, reason = await readiness.measure_failure(f"the disk of {up.data} is nearly full")
         assert "free space on the disk" in reason
         assert "is nearly full" in (await mnemon("status", "--data", up.data)).out
@@ -298,7 +299,7 @@ async def test_disk_that_fills_makes_the_processes_unready_and_loses_nothing(
 
 
 async def publish_until_refused(memory: MemoryClient, descriptor: int) -> list[str]:
-    """Return the ids of the events that a disk that stays full still took."""
+    """Publish messages while the disk is kept full, until one fails; return the ids of the stored ones."""
     stored: list[str] = []
     while len(stored) < 100:
         fill_up(descriptor)
@@ -311,7 +312,7 @@ async def publish_until_refused(memory: MemoryClient, descriptor: int) -> list[s
 
 
 def fill_up(descriptor: int) -> None:
-    """Write to the disk until it has no room."""
+    """Write to the file until the disk has no room."""
     try:
         while True:
             os.write(descriptor, bytes(65_536))

@@ -1,4 +1,4 @@
-"""`mnemon up` with logins: everything works with them, nothing without."""
+"""`mnemon up` with logins: clients and commands work with a login, and are refused without one."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ PATIENT = Timeouts(publish=20, ask=20, save=30)
 
 
 async def everything(url: str, tenant: str) -> None:
-    """All that a bot does."""
+    """Call all methods of the client that a bot uses."""
     async with MemoryClient.connect(url, tenant=tenant, timeouts=PATIENT) as memory:
         await memory.start("u1", "first")
         await memory.publish("u1", "user", "My sister's name is Vera.")

@@ -1,4 +1,4 @@
-"""Signals of a running stack: one trace from a bot's publish to its reply, and metrics."""
+"""Traces and metrics of a running stack: one trace leads from a bot's message to the reply."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ async def test_running_stack_exports_one_trace_and_metrics(up: Up, tmp_path: Pat
 
 
 async def one_trace(up: Up, collector: Collector) -> None:
-    """A bot's message, the facts from it and the reply with them are one trace, in both processes."""
+    """Check that a message, its facts and the reply belong to one trace over both processes."""
     assert up.endpoints
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("bot")
     learned: asyncio.Queue[Msg] = asyncio.Queue()
@@ -90,7 +90,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
         assert (reply.headers or {})["traceparent"] != asked["traceparent"], "it is the answer's own span"
     wanted = {*TRACED, "compact", "ask save", "ask context", "ask read"}
     await until(lambda: wanted <= {span.name for span in collector.of(trace_id)})
-    # A process exports spans as they end, and `persist` handles a proposal when it comes to it.
+    # A process exports spans when they end, and `persist` may handle the proposal late.
     await until(lambda: {"applied", "nothing"} <= list_outcomes(collector, trace_id))
     spans = collector.of(trace_id)
     assert {span.service for span in spans} == {"mnemon"}
@@ -107,7 +107,7 @@ def list_outcomes(collector: Collector, trace_id: str) -> set[str]:
 
 
 async def logged_with_its_trace(up: Up, trace_id: str) -> None:
-    """The log message on an invalid event names the event, the consumer and the trace."""
+    """Check that the log message about an invalid event has its event id, position, consumer and trace."""
     assert up.endpoints
     headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "Nats-Msg-Id": "telegram:7"}
     async with await nats.connect(up.endpoints.nats) as client:
@@ -119,7 +119,8 @@ async def logged_with_its_trace(up: Up, trace_id: str) -> None:
 
 
 async def all_panels(up: Up, watching: Prometheus) -> None:
-    """While bots talk, every query of the dashboard has an answer, and every alert rule is evaluated."""
+    """Check that every query of the dashboard has data and every alert rule is evaluated, while bots send
+    messages."""
     assert up.endpoints
     left = {
         query.replace("$__rate_interval", "1m")

@@ -1,4 +1,4 @@
-"""`mnemon dead redrive` as it is needed: after an upgrade, and where everybody has to log in."""
+"""`mnemon dead redrive` after an upgrade, and with logins."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ async def persisted(connection: Client) -> None:
 
 
 async def rows(deployment: Deployment) -> list[tuple[str, str]]:
-    """Event id and content of every message."""
+    """Return event id and content of every message."""
     async with Database(deployment) as database, database.transaction() as connection:
         table = Identifier(deployment.database_schema, "messages")
         statement = SQL("SELECT event_id, content FROM {} ORDER BY content").format(table)

@@ -1,4 +1,4 @@
-"""Upgrades from former versions: one consumer after another while bots talk, and of a data folder."""
+"""Upgrades from former versions: of consumers one by one while bots publish, and of a data folder."""
 
 import asyncio
 import json
@@ -39,24 +39,24 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 QDRANT = os.environ.get("MNEMON_QDRANT_URL")
 
 ORDER = ("persist", "index", "dedupe", "retrieve", "maintain", "compact", "extract")
-"""The order of `docs/operating.md`: a consumer that reads a field or an event before those that write it."""
+"""The order of `docs/operating.md`: readers of a new field or event are upgraded before its writers."""
 
 EMBEDDED_ORDER = (("persist",), ("index", "dedupe", "retrieve"), ("maintain",), ("compact", "extract"))
-"""The same, where the embedded engine belongs to one process."""
+"""The order for the embedded engine: consumers that share its process are upgraded together."""
 
 SEED, USERS, STEPS = 3, 9, 20
 TENANT = "rolled"
 OTHER_TENANT, OWNER = "birds", "u1"
-"""A user who has nothing but events that a former version does not know in full."""
+"""The owner of events that former versions do not know in full."""
 
 
 VECTOR_DIFFERENCES = {"vectors of memories", "vectors of messages", "vectors of summaries"}
-"""Points that a former version wrote have its weights of words, until `mnemon reindex`."""
+"""Collections whose points have the word weights of the former version until `mnemon reindex`."""
 
 
 @pytest.fixture(params=COMMITS)
 def former(request: pytest.FixtureRequest, tmp_path: Path) -> FormerVersion:
-    """A former version of mnemon."""
+    """Return a former version of mnemon; skip the test if the history of the repository lacks it."""
     try:
         return FormerVersion(request.param, tmp_path / "former")
     except HistoryMissing as missing:
@@ -65,7 +65,7 @@ def former(request: pytest.FixtureRequest, tmp_path: Path) -> FormerVersion:
 
 @pytest.fixture(params=["embedded", "server"])
 def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, str]:
-    """Where the vectors are, as variables."""
+    """Return the variables that name the vector store."""
     if request.param == "embedded":
         return {"MNEMON_VECTORS_FOLDER": str(tmp_path / "vectors")}
     if QDRANT is None:
@@ -77,7 +77,7 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, str]
 async def environment(
     nats_url: str, database_url: str, vectors: Mapping[str, str]
 ) -> AsyncIterator[dict[str, str]]:
-    """The servers, as variables."""
+    """Yield the variables that name all servers; delete the vectors afterwards."""
     schema = f"rolled_{uuid4().hex[:8]}"
     yield {
         "MNEMON_NATS_URL": nats_url,
@@ -91,12 +91,12 @@ async def environment(
 
 
 class RollingUpgrade:
-    """Processes of a former version that are replaced while users talk.
+    """Consumers of a former version that are replaced one by one while users talk.
 
     Args:
         former: the former version.
-        environment: the servers.
-        folder: gets what the processes say.
+        environment: variables that name the servers.
+        folder: folder for the logs of the processes.
     """
 
     def __init__(self, former: FormerVersion, environment: Mapping[str, str], folder: Path) -> None:
@@ -113,19 +113,20 @@ class RollingUpgrade:
         }
 
     async def prepare(self) -> None:
-        """Prepare the servers by the former version."""
+        """Prepare the servers with the former version."""
         for command in ("provision", "migrate"):
             done = await self._former.run(command, **self._environment)
             assert done.code == 0, done
 
     async def prepare_again(self) -> None:
-        """Prepare the servers by this version."""
+        """Prepare the servers with this version."""
         for command in ("migrate", "provision"):
             done = await mnemon(command, **self._environment)
             assert done.code == 0, done
 
     def steps(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """The consumers in the order of their upgrade, each with whether both versions run together."""
+        """Yield the groups of consumers in upgrade order, each with whether its two versions may run
+        together."""
         for names in self.old:
             is_blind = self._former.version == "0.1.0" and "index" in names
             yield names, not (self._is_embedded and "index" in names) and not is_blind
@@ -156,7 +157,7 @@ async def propose(connection: Client, event_id: str, name: str) -> None:
 
 
 async def search(memory: MemoryClient, *, preceding: Sequence[str] = ()) -> list[str]:
-    """Search as a bot does: repeat what is said to be worth repeating."""
+    """Search, and repeat the request while its error is retryable."""
     while True:
         try:
             return [hit.text for hit in (await memory.search(OWNER, "parrot", preceding=preceding)).hits]
@@ -167,7 +168,7 @@ async def search(memory: MemoryClient, *, preceding: Sequence[str] = ()) -> list
 
 
 async def tell(story: Story, environment: Mapping[str, str], connection: Client, tenant: str) -> State:
-    """The state after an undisturbed story."""
+    """Tell the whole story to an undisturbed tenant, and return the state after it."""
     async with MemoryClient.connect(
         environment["MNEMON_NATS_URL"], tenant=tenant, timeouts=TIMEOUTS
     ) as memory:
@@ -177,13 +178,14 @@ async def tell(story: Story, environment: Mapping[str, str], connection: Client,
 
 
 def count_summaries(state: State) -> State:
-    """Replace the words of summaries, which differ from version to version, by their number."""
+    """Replace the texts of summaries, which differ between versions, by their number for each user and
+    event."""
     counts = Counter((user, event) for user, event, *_ in state["summaries"])
     return {**state, "summaries": [(*each, number) for each, number in counts.items()]}
 
 
 async def find_differing_tables(environment: Mapping[str, str]) -> set[str]:
-    """Return the tables and collections that differ from those that a rebuild makes of the log."""
+    """Return the tables and collections in which the live generation differs from a rebuild of the log."""
     verified = await mnemon("rebuild", "--verify", "--json", **environment)
     assert verified.code in {0, 1}, verified
     verdict = json.loads(verified.out)
@@ -232,7 +234,8 @@ async def test_consumers_are_replaced_one_by_one_while_bots_talk(
                         await upgrade.old[names].stop()
                     await upgrade.new[names].start()
                     if "persist" not in names:
-                        # An old `persist` may run beside the new one up to here, and would leave out fields.
+                        # Up to this point an old `persist` may run beside the new one, and would drop the new
+                        # fields.
                         await publish_news(connection, f"pa_{number}", f"Rio{number}")
                     await go_on(number)
                     await search(birds)
@@ -241,7 +244,7 @@ async def test_consumers_are_replaced_one_by_one_while_bots_talk(
                         await propose(connection, "pr_1", "Heidi")
                         async with asyncio.timeout(TIMEOUT):
                             while not await search(birds, preceding=["Which birds do I have?"]):
-                                await asyncio.sleep(0.1)  # the news may not be indexed yet
+                                await asyncio.sleep(0.1)  # the event may not be indexed yet
                 await story.allow(story.length)
                 await story.has_done(story.length)
                 rolled = await settle(story, environment, connection, TENANT)
