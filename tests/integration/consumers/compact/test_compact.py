@@ -1,4 +1,5 @@
-"""Conversations become summaries: as the numbers say, once, in order, by whatever model is set."""
+"""Summaries of conversations: their number follows the settings, each message is covered once and in
+order."""
 
 import asyncio
 import json
@@ -30,7 +31,7 @@ async def test_conversation_of_500_messages_is_summarised_completely(compaction:
     async with compaction.running("persist", "compact", "retrieve"):
         for messages in range(20, 501, 20):
             await compaction.talk(20, text=LONG_ONE, first=messages)
-            # Others talk in between, and so does the user elsewhere.
+            # Another user, and another conversation of the same user, get messages in between.
             await compaction.talk(1, ("u1", "u2"), conversation="elsewhere")
             await compaction.settled()
             summaries = live(await compaction.summaries())
@@ -46,7 +47,7 @@ async def test_conversation_of_500_messages_is_summarised_completely(compaction:
     for place in range(len(summaries)):
         so_far = live(summaries[: place + 1])
         assert len(so_far) <= 6
-        # In any moment they cover the conversation from its beginning, each where another ends.
+        # After each event, the live summaries cover the conversation without a gap from its first message on.
         ends = [said.index(each["to_seq"]) for each in so_far]
         assert [said.index(each["from_seq"]) for each in so_far] == [0, *(end + 1 for end in ends[:-1])]
     for merged in (each for each in summaries if each["name"] == "summary.merged"):

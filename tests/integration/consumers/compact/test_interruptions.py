@@ -1,4 +1,4 @@
-"""Summaries when something comes in between: a clear, a log that is away, a model that does not answer."""
+"""Summaries during interruptions: a clear, an outage of the log or the database, a model that fails."""
 
 import asyncio
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ async def test_answer_survives_an_outage_of_the_log(
 
     async def appended(connection: Client, events: Sequence[LogEvent]) -> list[AppendedEvent]:
         tries.append(len(events))
-        # The second time the events are there, and nobody hears of it.
+        # From the second attempt on, the events are stored but the confirmation is lost.
         if len(tries) > 1:
             await append_events(connection, events)
         if len(tries) < 3:
@@ -130,7 +130,7 @@ async def test_slow_call_delays_no_other_conversation(
         await compaction.talk(17, ["u1"])
         await compaction.is_asked(1)
         await compaction.talk(30, ["u2", "u3"])
-        for first in range(17, 25):  # each of them triggers the one that waits
+        for first in range(17, 25):  # each message triggers the conversation whose call is open
             await compaction.talk(1, ["u1"], first=first)
         others = await compaction.has(6, "summary.written")
         assert {each["user"] for each in others} == {"u2", "u3"}
@@ -194,7 +194,7 @@ async def test_refused_key_pauses_calls_until_it_is_replaced(
             while not await compaction.waits(3):
                 await asyncio.sleep(0.05)
         provider.state.key = KEY
-        # The mended model has another name here: the refusing one is left alone for a minute.
+        # The name changes because the circuit breaker pauses the former model for a minute.
         await compaction.set(model="another")
         await compaction.talk(1, ["u1", "u2", "u3"], first=18)
         await compaction.has(3, "summary.written")
@@ -219,7 +219,7 @@ async def test_compaction_waits_for_budget_of_the_tenant(compaction: CompactionH
 
 @pytest.mark.long
 async def test_waiting_conversations_block_no_other_user(compaction: CompactionHarness) -> None:
-    # More than a server hands out by itself before the first of them are acknowledged.
+    # More deliveries than the server makes before the first ones are acknowledged.
     many = [f"w{number}" for number in range(1100)]
     await compaction.set(after_messages=2, messages=1)
     await compaction.set(tenant="acme", spending__usd_per_day=0.0)

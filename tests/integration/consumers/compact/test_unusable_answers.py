@@ -1,4 +1,4 @@
-"""Summaries where a model answers with something else: asked once more, then written by the rules."""
+"""Unusable answers of the model: requested once more, then the rules write the summary."""
 
 import pytest
 

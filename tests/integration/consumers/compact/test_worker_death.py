@@ -1,4 +1,4 @@
-"""Summaries when workers die or end while a model is asked: real processes, and real signals."""
+"""Summaries when workers are killed or stopped during a model call: real processes and signals."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.long
 async def observe_end(
     run: Callable[[], AbstractAsyncContextManager[None]], begins: asyncio.Event
 ) -> AsyncIterator[None]:
-    """Run a consumer, and set the event when its end begins."""
+    """Run a consumer, and set `begins` when its shutdown begins."""
     async with run():
         try:
             yield
@@ -40,7 +40,7 @@ async def observe_end(
 
 @asynccontextmanager
 async def worker(compaction: CompactionHarness) -> AsyncIterator[Process]:
-    """`mnemon run compact`, a process of its own."""
+    """Run `mnemon run compact` in a process of its own, and yield the process."""
     located = compaction.deployment
     assert located.database_dsn is not None
     environment = os.environ | {
@@ -122,7 +122,7 @@ async def test_stopping_worker_hands_over_open_calls(
         assert ENDING_SECONDS < GRACEFUL_TIMEOUT
         assert not await compaction.summaries()
         gate.opened.set()
-        # Well before the server would give up waiting for the one that has ended.
+        # The stopped worker hands its calls over long before the server's wait for an acknowledgement ends.
         async with compaction.running("compact"):
             await compaction.has(1, "summary.written")
 
@@ -144,7 +144,7 @@ async def test_stopping_worker_waits_for_imminent_answers(compaction: Compaction
 async def test_stopping_worker_ends_all_calls_together(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A consumer does not end before the answer to its call is released.
+    # Consumers wait until the answers to their calls are released.
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 2 * TIMEOUT)
     monkeypatch.setattr(handler, "InFlightWork", partial(InFlightWork, 2 * TIMEOUT))
     released = compaction.server.state.hold_answers()
