@@ -1,4 +1,4 @@
-"""Expiry goes by the time of the log, and stops where clocks differ: what has expired does not come back."""
+"""Facts expire by the time of the log; while clocks differ, no fact expires."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ TIMEOUT = 60.0
 
 
 class Fast:
-    """A clock that this process takes for the time; `time` is that of the machine."""
+    """A clock that runs `ahead` seconds before the clock of the machine."""
 
     ahead = 0.0
 
@@ -47,7 +47,7 @@ async def expired(connection: Client) -> AsyncIterator[Subscription]:
 
 @pytest_asyncio.fixture
 async def maintained(deployment: Deployment) -> AsyncIterator[Deployment]:
-    # The test gives the trigger of the schedule.
+    # No schedule runs during the test: the test publishes the trigger.
     seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
     async with run_consumers(("persist", "maintain"), seldom):
         yield seldom
@@ -61,7 +61,7 @@ async def save(stock: Stock, fact_id: str, expires_at: datetime) -> None:
 
 
 async def maintain(connection: Client) -> None:
-    """Have facts expired now, and wait for the end of it."""
+    """Publish the trigger that expires facts, and wait until it is handled."""
     await ended(connection, (await connection.jetstream().publish(EXPIRE, b"", stream=WORK)).seq)
 
 

@@ -1,4 +1,4 @@
-"""Facts that expire when their words say so, from the proposal to the context."""
+"""Facts that expire at the time that their text names, from the proposal to the context."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Facts from the proposal to the end, with an embedder whose similarities are given."""
+"""The life of a fact from its proposal to its end, with an embedder whose similarities are preset."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ SIMILAR = (
 
 @dataclass(frozen=True)
 class Remembering:
-    """mnemon with all its consumers, and what they keep their facts in."""
+    """All consumers in operation, with the requests, events, rows and points of the tests."""
 
     stock: Stock
     deployment: Deployment
@@ -63,11 +63,11 @@ class Remembering:
         return [hit["id"] for hit in reply["hits"]]
 
     async def log_of(self, event: str) -> list[dict[str, Any]]:
-        """The events of a name, in log order."""
+        """Return the bodies of the events of a name, in log order."""
         return [json.loads(delivery.body) for delivery in await self._deliveries(event)]
 
     async def positions(self, event: str) -> list[int]:
-        """Where in the log they are."""
+        """Return the log positions of the events of a name."""
         return [delivery.sequence for delivery in await self._deliveries(event)]
 
     async def _deliveries(self, event: str) -> list[Delivery]:
@@ -77,7 +77,7 @@ class Remembering:
         return [delivery for page in found for delivery in page]
 
     async def is_settled(self) -> None:
-        """Wait until every consumer is through."""
+        """Wait until every consumer has handled the log and its triggers."""
         stream_context = self.stock.connection.jetstream()
         async with asyncio.timeout(TIMEOUT):
             while True:
@@ -85,19 +85,19 @@ class Remembering:
                 for consumer in ("persist", "index"):
                     assert await AppliedPosition(consumer).wait_for(stream_context, end, TIMEOUT) >= end
                 waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
-                # Nobody here takes those that are for summaries and extraction.
+                # No consumer of the fixture handles triggers of `compact` and `extract`.
                 for_us = [each for each in waiting or () if not each.startswith(("work.comp", "work.extr"))]
                 if not for_us and (await stream_context.stream_info("LOG")).state.last_seq == end:
                     return
                 await asyncio.sleep(0.02)
 
     async def points(self) -> set[str]:
-        """The facts that have a point."""
+        """Return the ids of the facts that have a point."""
         pages = [page async for page in self.vectors.scroll(Collection.MEMORIES, ("acme", "u1"))]
         return {str(stored.payload["fact_id"]) for page in pages for stored in page}
 
     def rows_with(self, text: str) -> int:
-        """Rows of any table that hold a text."""
+        """Return the number of rows of `memory_events` that contain the text."""
         url = self.deployment.database_url
         assert url is not None
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -186,7 +186,7 @@ async def test_paraphrase_is_kept_once(memory: Remembering) -> None:
     await memory.save("The user drinks green tea")
     async with asyncio.timeout(TIMEOUT):
         while (again := await memory.save("Tea that is green is what they have"))["decision"] != "confirmed":
-            await memory.stock.ask("forget", id=again["id"])  # the settings are on their way
+            await memory.stock.ask("forget", id=again["id"])  # until `dedupe` has received the settings
             await memory.save("The user drinks green tea")
     facts = await memory.facts(min_seq=again["seen_seq"])
     assert "The user drinks green tea" in facts.values()
@@ -210,7 +210,7 @@ async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) ->
 
     again = await memory.save("The user keeps a thing-2 in the cellar")
     assert again["decision"] == "saved"
-    assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
+    assert again["id"] not in (kept["id"], gone["id"])  # ids are not reused
 
 
 @pytest.mark.long
@@ -222,7 +222,7 @@ async def test_fact_saved_while_its_duplicate_is_forgotten_is_kept(memory: Remem
             memory.stock.ask("forget", id=first["id"]),
             memory.save(f"There is one thing-{number} that belongs to them"),
         )
-        # Decided before, it went with the fact; decided after, it is a fact of its own. Never in between.
+        # If the proposal is decided first, its update ends with the fact; if later, it becomes a new fact.
         facts = await memory.facts(min_seq=again["seen_seq"])
         if again["decision"] == "updated":
             assert (await memory.positions("fact.updated"))[-1] < (await memory.positions("fact.forgotten"))[
@@ -236,7 +236,7 @@ async def test_fact_saved_while_its_duplicate_is_forgotten_is_kept(memory: Remem
 async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Remembering) -> None:
     facts: dict[str, str] = {}
     patience = timedelta(seconds=0.75)
-    while not facts:  # on a busy machine the fact may expire before it is read
+    while not facts:  # under load, the fact may expire before it is read
         patience *= 2
         soon = datetime.now(UTC) + patience
         saved = await memory.save("The user borrows a thing-3 for now", expires_at=soon.isoformat())
@@ -284,7 +284,8 @@ async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) ->
     await change_settings(connection, lambda document: own, tenant="acme")
     has_begun = False
     while not has_begun:
-        # As the server's schedule does once an hour; the setting may still be on its way.
+        # The server's schedule publishes this trigger once an hour. Repeated, as the setting may not have
+        # arrived yet.
         await connection.jetstream().publish(LIMITS, b"", stream=WORK)
         with suppress(nats.errors.TimeoutError):
             await evicted.next_msg(1)

@@ -1,4 +1,4 @@
-"""Many proposals of one user do not delay other users to their end."""
+"""Many proposals of one user do not make other users wait for all of them."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def proposals(user: str, number: int) -> list[LogEvent]:
 
 
 async def decisions(connection: Client, user: str, number: int) -> Sequence[Delivery]:
-    """The events of a user's facts beyond the proposals, once there are so many."""
+    """Wait until a user's facts have the given number of decisions; return their events."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             found = [
@@ -69,7 +69,7 @@ async def test_fact_is_decided_during_the_flood_of_another_user(
         (quiet,) = await decisions(connection, "quiet", 1)
         flood = await decisions(connection, "flood", FLOOD)
         assert quiet.sequence < flood[-1].sequence
-        # And each of the flood is decided, once, in its order, and acknowledged.
+        # Each proposal of the flood is decided once, in order, and acknowledged.
         saved = [json.loads(each.body)["fact"]["text"] for each in flood]
         assert saved == [f"flood keeps a notebook with the number {each}" for each in range(FLOOD)]
         async with asyncio.timeout(TIMEOUT):

@@ -1,4 +1,4 @@
-"""Facts that were merged after a comparison: exported, forgotten with a conversation, expired, looked at."""
+"""Merged facts: export and import, the erasure of a conversation, expiry, and the admin page."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ NAMES = "persist", "index", "dedupe", "retrieve"
 
 
 async def learn(stock: Stock, number: int, text: str, conversation: str, **fact: Any) -> int:
-    """Something is said, and becomes a fact."""
+    """Publish a message and a fact derived from it; return the log position of the message."""
     said = await stock.say(text, f"acme.u1.{conversation}")
     saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
     by = {"proposal_id": f"p{number}", "undecided": ["ar_001"] if number > 1 else []}
@@ -33,7 +33,8 @@ async def learn(stock: Stock, number: int, text: str, conversation: str, **fact:
 
 
 async def merge(stock: Stock, relation: str = "same") -> int:
-    """A model has compared the second fact with the first, and dedupe has merged them."""
+    """Publish the comparison of the two facts, and wait until `dedupe` has merged them and `index` has the
+    result."""
     ended = await stock.connection.subscribe("memory.acme.u1.fact.forgotten.v1")
     pair = {"fact_id": "ar_002", "version": "s2", "other_id": "ar_001", "other_version": "s1"}
     compared = {"id": "c1", **pair, "relation": relation, "lineage": {"model": "openai/m-1"}}

@@ -1,4 +1,4 @@
-"""Facts near in meaning, from the vector engine and from the turn itself."""
+"""Neighbours of a proposal: from the vector store, and from earlier decisions of the same turn."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

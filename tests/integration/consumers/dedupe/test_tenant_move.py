@@ -1,4 +1,4 @@
-"""Proposals of a tenant that moves wait for the end of the move."""
+"""Proposals of a tenant that moves are decided after the end of the move."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,8 @@ TIMEOUT = 60.0
 async def revision(
     connection: Client, deployment: Deployment, database: Database, tmp_path: Path
 ) -> AsyncIterator[int]:
-    """Revision of a residence in the write pause, in which `dedupe` has received a proposal."""
+    """Put the tenant into the write pause and deliver a proposal to `dedupe`; yield the revision of the
+    residence."""
     revision = await put_state(connection, "leaving", 0)
     located = locate_vectors(deployment, tmp_path / "vectors")
     async with (

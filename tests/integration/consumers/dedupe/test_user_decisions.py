@@ -1,4 +1,4 @@
-"""Decisions on one user, with a real log, database and vector engine."""
+"""Decisions on the proposals of one user, with a real log, database and vector engine."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 @dataclass
 class Anna:
-    """A user in the log, whose proposals are decided when asked for."""
+    """A user whose proposals are decided on call."""
 
     connection: Client
     vector_index: VectorIndex
@@ -44,7 +44,7 @@ class Anna:
     numbers: Iterator[int] = field(default_factory=count)
 
     async def propose(self, *texts: str) -> int:
-        """Put proposals `p0`, `p1` and so on into the log; where the last one stands."""
+        """Append proposals `p0`, `p1` and so on to the log; return the position of the last one."""
         subject = build_memory_subject(*ANNA, "fact.proposed")
         proposed = [
             LogEvent(
@@ -60,7 +60,7 @@ class Anna:
         return await self.deciding.decide(self.connection, ANNA, limits_at=limits_at)
 
     async def decided(self) -> list[str]:
-        """Return the names of the decisions in the log."""
+        """Return the event names of the decisions in the log."""
         found = [
             address
             async for _, address, _ in read_events(self.connection, build_thing_filter(*ANNA, "fact"), 0)
@@ -112,7 +112,8 @@ async def test_user_without_decisions_here_is_unknown(anna: Anna) -> None:
 
 
 async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
-    """The decision's id was in the log before: what this process believes of the user is not so."""
+    """The log has another event with the decision's id, so this process does not know the user's latest
+    state."""
     last = await anna.propose("Keeps bees")
     decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
