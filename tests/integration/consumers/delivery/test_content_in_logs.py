@@ -1,4 +1,4 @@
-"""Neither the log messages nor PostgreSQL's log repeat people's messages, valid or not."""
+"""Logs of mnemon and of PostgreSQL contain no text of messages, whether these are valid or not."""
 
 import json
 import tempfile

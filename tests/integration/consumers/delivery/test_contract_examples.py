@@ -1,4 +1,4 @@
-"""Every example of an event and of a request is run through the real consumers."""
+"""Every published example of an event or a request, handled by the real consumers."""
 
 import json
 from collections.abc import AsyncIterator
@@ -19,15 +19,15 @@ from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 NO_RESULT = {"not_found", "refused"}
-"""Errors of a request that is right, and asks for what this user does not have."""
+"""Errors of a valid request for an item that the user does not have."""
 
 OF_ANOTHER_MOMENT = {"as_of", "min_seq", "event_seq"}
-"""Fields that name a log position, which the log of a test does not have."""
+"""Fields that name a log position, which the log of the test lacks."""
 
 
 @pytest_asyncio.fixture
 async def whole(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
+    """Run all consumers, with vectors."""
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with run_consumers(CONSUMERS, with_vectors):
         yield with_vectors

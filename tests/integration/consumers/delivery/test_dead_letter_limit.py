@@ -1,4 +1,4 @@
-"""A consumer that gives up too much stops, says so, and loses nothing by it."""
+"""The limit of dead letters: a consumer that exceeds it stops, reports the reason and loses no event."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ Stopped = Callable[[], Awaitable[None]]
 
 @pytest.fixture
 def stopped(connection: Client) -> Stopped:
-    """Wait until the server has stopped `persist`."""
+    """Return a function that waits until the server has paused `persist`."""
 
     async def wait() -> None:
         async with asyncio.timeout(TIMEOUT):
@@ -55,7 +55,7 @@ async def test_consumer_stops_beyond_the_dead_letter_limit(
     info = await jetstream.consumer_info(LOG, "persist")
     assert (info.num_ack_pending, info.num_pending) == (7, 1), "what it did not handle waits"
 
-    # What was wrong is mended, say, and the pause is over.
+    # As an operator does after the cause is removed.
     await jetstream.resume_consumer(LOG, "persist")
     async with run_consumers(("persist", "retrieve"), deployment):
         assert await AppliedPosition().wait_for(jetstream, late, TIMEOUT) == late
@@ -79,7 +79,7 @@ async def test_consumer_runs_at_the_dead_letter_limit(
 async def test_provisioning_keeps_a_stopped_consumer_paused(
     connection: Client, stock: Stock, deployment: Deployment, stopped: Stopped
 ) -> None:
-    """A process that starts meanwhile brings consumers up to date: that is no reason to go on."""
+    """A process that starts updates the durables; this must not resume a paused one."""
     for _ in range(2):
         await stock.publish("chat.acme.u1.-.whispered.v1", {})
     async with run_consumers(("persist",), deployment.model_copy(update={"dead_limit": 1})):

@@ -1,4 +1,4 @@
-"""No effect depends on the order of delivery: whatever comes when, and how often, the state is the log's."""
+"""The order and number of deliveries do not change the state: it always equals that of the log."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.support.log.projected_state import delivery_of, shown, texts_of
 from tests.support.log.reference_fold import TENANT, USER, ReferenceEvent, ReferenceState, fold
 
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(20)))
-"""How many interleavings are tried. By hand, some thousands: INTERLEAVINGS=5000."""
+"""Number of interleavings to try. For thousands, set INTERLEAVINGS=5000."""
 
 
 async def state_of(database: Database, *places: str) -> ReferenceState:
@@ -73,7 +73,7 @@ async def test_removed_merged_summary_replaces_no_summary(database: Database) ->
 
 
 async def test_swept_event_may_be_delivered_again(database: Database) -> None:
-    """The trigger sweeps all events that the log takes after the end of a fact; a task can be added again."""
+    """A sweep also removes updates of a fact after its end; a task that is added again stays."""
     early = [
         ReferenceEvent(1, "saved", "fact.saved"),
         ReferenceEvent(2, "forgotten", "fact.forgotten"),
@@ -92,7 +92,7 @@ async def test_swept_event_may_be_delivered_again(database: Database) -> None:
 
 
 async def test_clear_waits_for_earlier_events(database: Database) -> None:
-    """The start of c2 is late: the content of what was said in it must not be swept with c1's."""
+    """The start of c2 is delivered late; its messages must not be swept with those of c1."""
     log = [
         ReferenceEvent(1, "in c1", "message", "c1"),
         ReferenceEvent(2, "c2", "started", "c2"),

@@ -1,4 +1,4 @@
-"""Work that only one process may do at a time waits for the other process, or is left to it."""
+"""Locks: work that one process may do at a time waits for the other process, or is left to it."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ SUMMARIES = "memory.acme.u1.summary.written.v1"
 
 
 async def waiters(database: Database, *of: str) -> int:
-    """How many wait for a lock."""
+    """Return the number of sessions that wait for a lock."""
     key = _hash_name(of)
     async with database.transaction() as connection:
         cursor = await connection.execute(
@@ -48,7 +48,7 @@ async def waiters(database: Database, *of: str) -> int:
 
 
 async def is_waited_for(database: Database, *of: str) -> None:
-    """Wait until a process waits for a lock."""
+    """Wait until a session waits for the lock."""
     async with asyncio.timeout(TIMEOUT):
         while not await waiters(database, *of):
             await asyncio.sleep(0.01)

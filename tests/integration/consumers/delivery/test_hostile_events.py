@@ -1,4 +1,4 @@
-"""Hostile events about memory harm their own user at most, and all of them is erased."""
+"""Hostile memory events harm only their own user, and an erasure removes all of them."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Hostile ids, headers and bodies harm the event that has them, and nothing else."""
+"""Hostile ids, headers and bodies harm only the event that contains them."""
 
 import asyncio
 import socket
@@ -37,7 +37,8 @@ NOTHING: Final = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_
 
 
 class Hostile(NamedTuple):
-    """A message, and the reason for its dead letter with what the letter names; "" where it is applied."""
+    """A hostile message, with the expected `reason` and a part of its dead letter; both are "" if it is
+    applied."""
 
     name: str
     reason: str = ""
@@ -119,10 +120,10 @@ HOSTILE: Final = (
 
 
 def publish_raw(url: str, subject: bytes, message_id: bytes, body: bytes = SAID) -> None:
-    """Publish bytes that stock clients cannot send, and other ones can.
+    """Publish with a subject and an id as raw bytes, which the client library refuses.
 
-    The test calls it in a thread: the event loop has consumers to run, and the server closes
-    a connection that has not said `CONNECT` within two seconds.
+    The test calls it in a thread: the event loop runs the consumers, and the server closes a connection that
+    sends no `CONNECT` within two seconds.
     """
     address = urlsplit(url)
     headers = b"NATS/1.0\r\nNats-Msg-Id: %b\r\n\r\n" % message_id
@@ -139,7 +140,7 @@ def publish_raw(url: str, subject: bytes, message_id: bytes, body: bytes = SAID)
 
 
 async def memory_of(stock: Stock, owner: str) -> dict[str, Any]:
-    """All that a bot is shown of a user."""
+    """Return the memory of a user as replies show it."""
     found = await stock.ask("search", owner, query="likes", scope=["memories", "messages", "documents"])
     return {
         "messages": await stock.contents(owner),
@@ -156,7 +157,7 @@ def owner_of(subject: str) -> tuple[str, str] | None:
 
 
 async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
-    """Where the log has events of a user, in any spelling."""
+    """Return the log positions of a user's events, whatever the spelling of the ids."""
     return [
         delivery.sequence
         async for page in read_event_pages(connection, ">", 0)
@@ -237,7 +238,7 @@ async def test_fifty_hostile_messages_harm_only_themselves(
 
 
 async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> None:
-    """Put a point there as earlier versions made it of a message with U+0000 in its id."""
+    """Write the point that earlier versions made of a message whose id contains U+0000."""
     made_by = await read_model_record(deployment)
     assert made_by is not None
     async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:

@@ -1,4 +1,5 @@
-"""A message that cannot be stored becomes a dead letter with the reason; others of its batch are stored."""
+"""Messages that cannot be stored become dead letters with the reason; the other messages of the batch are
+stored."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ TWO_MEGABYTES = b'{"role":"user","content":"%b"}' % (b"x" * 2_000_000)
 
 
 class Poison(NamedTuple):
-    """A message that can never be stored, and what its dead letter has to say."""
+    """A message that cannot be stored, and the reason and a part of the error of its dead letter."""
 
     subject: str
     body: bytes
@@ -41,11 +42,11 @@ POISON = (
 )
 
 REFUSED = b'{"role":"user","content":"x","later":1e300000}'
-"""A message that satisfies the contract and that PostgreSQL cannot store."""
+"""A message that satisfies the contract, but that PostgreSQL cannot store."""
 
 
 def stored(deployment: Deployment) -> list[str]:
-    """The content of every message, in log order."""
+    """Return the content of every message, in log order."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
     with engine.connect() as connection:
@@ -62,7 +63,7 @@ async def letters(connection: Client) -> list[RawStreamMsg]:
 
 
 async def persisted(connection: Client) -> None:
-    """Wait until every event of the log has ended."""
+    """Wait until `persist` has handled every event of the log."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
     assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
@@ -76,7 +77,8 @@ def headers(letter: RawStreamMsg) -> Mapping[str, str]:
 async def test_five_poison_messages_among_a_thousand_become_letters(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """Nothing is taken before all of it is in the log: the batches are full, and each poison is in one."""
+    """The consumer starts when the log is complete, so that its batches are full and contain one of the
+    poison messages each."""
     positions = []
     for number, poison in enumerate(POISON):
         await fill_log(connection, 200, first=200 * number)
@@ -113,7 +115,7 @@ async def test_redelivered_poison_makes_no_second_letter(
     for _ in range(2):
         async with run_consumers(("persist",), deployment):
             await persisted(connection)
-        # Nothing of it was acknowledged, as far as the new consumer knows.
+        # The new durable delivers all events again, as if none had been acknowledged.
         await connection.jetstream().delete_consumer(LOG, "persist")
         await provision(connection)
     assert stored(deployment) == ["good"]
@@ -140,7 +142,8 @@ async def test_event_refused_by_the_database_becomes_a_letter(
 async def test_largest_poison_message_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """With the headers of a dead letter it is more than the server takes, which ends the connection."""
+    """With its headers, the dead letter would exceed the server's maximum, and the server would close the
+    connection."""
     await stock.publish(MESSAGE, b"x" * connection.max_payload)
     await stock.say("good")
 
@@ -158,7 +161,7 @@ async def test_largest_poison_message_becomes_a_letter(
 async def test_poison_with_longest_subject_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """With `dead.persist.` before it, it is more than the server takes for a command."""
+    """With the prefix `dead.persist.`, the subject exceeds the longest command that the server accepts."""
     subject = f"chat.acme.u1.{'c' * 4000}.message.v1"
     await stock.publish(subject, {"role": "user", "content": "x"})
     await stock.say("good")

@@ -1,4 +1,4 @@
-"""Late redelivery of messages that a dead worker had: removed content stays removed."""
+"""Late redelivery of messages that a killed worker has received: removed content stays removed."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ WATERMARKS = [
 
 
 async def take(connection: Client, count: int) -> Sequence[Msg]:
-    """Take messages as a worker does that then says nothing any more."""
+    """Receive messages as a worker that is killed before it acknowledges them."""
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
     taken: list[Msg] = []
     while len(taken) < count:
@@ -50,14 +50,14 @@ async def give_back(messages: Sequence[Msg]) -> None:
 
 
 async def persisted(connection: Client) -> None:
-    """Wait until every event of the log has ended."""
+    """Wait until `persist` has handled every event of the log."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
     assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def swept(connection: Client) -> None:
-    """Wait until every sweep that was asked for is done."""
+    """Wait until every triggered sweep is done."""
     stream_context = connection.jetstream()
     async with asyncio.timeout(TIMEOUT):
         while (await stream_context.stream_info(WORK, subjects_filter="work.persist.>")).state.subjects:
@@ -65,7 +65,7 @@ async def swept(connection: Client) -> None:
 
 
 def rows(deployment: Deployment, columns: str) -> list[Any]:
-    """All messages, in log order."""
+    """Return the given columns of all messages, in log order."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
     with engine.connect() as connection:
@@ -122,7 +122,7 @@ async def test_redelivery_after_the_sweep_restores_no_content(
             await swept(connection)
             assert await stock.contents() == []
         assert rows(deployment, "content") == [(None,)]
-        # The whole log once more, and a copy of the message beyond the watermark.
+        # Deliver the whole log again, and publish a copy of the message after the watermark.
         await connection.jetstream().delete_consumer(LOG, "persist")
         await provision(connection)
         await stock.say("old", id="m1")
@@ -154,7 +154,8 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
 async def test_rows_exposed_by_an_erasure_are_swept(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
-    """It has the id of what was erased, and is written when that is seen; then what ended it counts."""
+    """The copy after the erasure is stored only when `persist` finds its id erased; the later forget must
+    still apply."""
     saved = {"id": "e", "fact_id": "f", "fact": {"text": "old"}, "decision": {"proposal_id": "p"}}
     await stock.publish("memory.acme.u1.fact.saved.v1", saved)
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2})

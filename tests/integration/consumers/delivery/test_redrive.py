@@ -1,4 +1,4 @@
-"""A redriven dead letter is handled once, as its original was, also after an interruption."""
+"""A redriven dead letter is handled once, as the original event would be, also after an interruption."""
 
 import json
 from collections.abc import AsyncIterator
@@ -48,7 +48,7 @@ async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
 
 
 async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) -> int:
-    """Give it back; returns where it is then."""
+    """Redrive a dead letter, and return the new log position of its event."""
     done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, RedrivenLetter), done
     return done.sequence
@@ -59,7 +59,7 @@ async def persisted(connection: Client, seq: int) -> None:
 
 
 def rows(deployment: Deployment) -> list[tuple[int, str, str]]:
-    """AppliedPosition, event id and content of every message, in log order."""
+    """Return position, event id and content of every message, in log order."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
     with engine.connect() as connection:
@@ -125,7 +125,7 @@ async def test_redrive_killed_midway_is_repeated(
 async def test_event_redriven_twice_is_stored_once(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
-    """The server no longer knows that it had it: the id is in the body, which it does not look into."""
+    """The server does not recognise the copy as a duplicate, because the id is only in the body."""
     dead = await bury_said(stock, "named", id="m1")
     await connection.jetstream().publish(dead.subject, dead.body)
     end = await given_back(connection, dead, is_applied)
@@ -157,7 +157,7 @@ async def test_redriven_broken_event_becomes_one_letter(
         [again] = await kept(connection)
         assert (again.reason, again.sequence) == ("unknown_event", end)
         assert again.headers["Nats-Msg-Id"] == "LOG:1"
-        # What is the same again within two minutes is a repetition: it waits where it is.
+        # Within the duplicate window the server would drop a second redrive, so the letter stays.
         assert isinstance(await redrive_letter(connection, again, is_applied), KeptLetter)
     assert await kept(connection) == [again]
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
@@ -249,7 +249,7 @@ async def test_a_letter_that_names_no_window_cannot_be_given_back(
 
 
 async def written_anew(connection: Client, deployment: Deployment, end: int) -> None:
-    """Have the log read from its beginning."""
+    """Replay the log into the tables from its beginning."""
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
     async with run_consumers(("persist",), deployment):
@@ -259,7 +259,7 @@ async def written_anew(connection: Client, deployment: Deployment, end: int) -> 
 async def test_event_applied_meanwhile_is_not_redriven(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
-    """A newer version, which can read the event, has written the rows again."""
+    """A newer version, which can read the event, has replayed the log."""
     said = await bury_said(stock, "x", id="m1")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": "Riga"}})
     profile = await bury_next(connection)
@@ -338,7 +338,7 @@ async def test_letter_filter_selects_letters(connection: Client, stock: Stock) -
         (LetterFilter(since=tenant.at), [tenant, trigger]),
     ):
         assert [each async for each in read_letters(connection, wanted)] == expected, wanted
-    # And what somebody else left there is shown, too.
+    # A message that another program has put into the stream is listed, too.
     await connection.jetstream().publish("dead.mine.of.old", b"?", stream=DEAD)
     strange = (await kept(connection))[-1]
     assert (strange.consumer, strange.subject, strange.kind) == ("mine", "of.old", "answer")
