@@ -1,4 +1,4 @@
-"""A conversation is forgotten for good: in every store, whatever comes when, and nothing else."""
+"""Erasure of a conversation: removed from every store, in any order of delivery; the rest stays."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ from tests.support.stock_client import Stock, handled, indexed
 
 Value = TypeVar("Value")
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
-"""How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
+"""Number of logs to try. For thousands, set INTERLEAVINGS=5000."""
 
 OWNER = TENANT, USER
 FIRST = derive_first_conversation(*OWNER)
@@ -73,7 +73,7 @@ def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: 
 def without(
     state: ReferenceState, log: Sequence[ReferenceEvent], below: int, conversation: str
 ) -> ReferenceState:
-    """Return the result of a fold without a conversation below a position."""
+    """Return the state without the conversation's messages and summaries from below a position."""
     old = {
         each.id
         for each in log
@@ -111,7 +111,8 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     async def erased(before: Sequence[ReferenceEvent], conversation: str, item: str) -> Delivery:
-        """As the verb does it: what it has to know is looked up while all before it is there."""
+        """Return the event of the erasure as the verb builds it, from a database with all events before
+        it."""
         await forget_all(other_database)
         await write_rows(other_database, plan_batch([delivery_of(each) for each in before]).rows)
         below = len(before) + 1
@@ -171,7 +172,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
 
 
 async def decided(connection: Client) -> None:
-    """Wait until every proposal is decided on, and that is projected."""
+    """Wait until every proposal is decided, and the decisions are stored."""
     await handled(connection, "dedupe")
     await persisted(connection)
 
@@ -225,7 +226,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert [each["text"] for each in facts] == ["Lives in Riga", "Plays the piano"]
         assert await stock.contents("acme.u2", conversation="trip") == ["zanzibar"]
 
-        # What a model was reading meanwhile, and what the user says afterwards.
+        # Results of model calls from before the erasure are dropped; a message after it is stored.
         await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": "Likes beaches", "lineage": learned})
         await stock.publish("memory.acme.u1.summary.written.v1", {"summary_id": "late", **summary})
         await indexed(stock, await stock.say("off again", "acme.u1.trip"))

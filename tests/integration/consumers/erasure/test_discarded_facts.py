@@ -1,4 +1,4 @@
-"""Facts that were drawn from discarded messages: they stay, or go with them where a setting says so."""
+"""Facts whose sources are discarded messages: they stay, or are removed if a setting says so."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def propose(stock: Stock, text: str, *sources: int, user: str = "u1") -> i
 
 
 async def settled(stock: Stock, seq: int) -> None:
-    """Wait until the log up to there is applied, and all that dedupe was told to do is done."""
+    """Wait until the log is applied up to a position, and `dedupe` has handled its triggers."""
     await indexed(stock, seq)
     await handled(stock.connection, "dedupe")
     stream_context = stock.connection.jetstream()
@@ -43,7 +43,8 @@ async def facts(stock: Stock, owner: str = "acme.u1") -> set[str]:
 
 
 async def learned(stock: Stock) -> None:
-    """A fact of each kind, all of them from before a new conversation."""
+    """Create four facts before a new conversation: one from a message only, one changed, one confirmed, one
+    saved by a tool."""
     said = await stock.say("I live in Perm with a cat")
     for text in (DRAWN, CHANGED, CONFIRMED):
         seq = await propose(stock, text, said)
@@ -102,7 +103,7 @@ async def test_later_setting_removes_no_fact(stock: Stock, connection: Client) -
     await learned(stock)
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))
     await turn_on(connection)
-    await stock.publish("work.dedupe.acme.u1", b"")  # as when a limit was lowered
+    await stock.publish("work.dedupe.acme.u1", b"")  # the trigger that a lowered limit also publishes
     await settled(stock, await stock.say("I am back"))
     assert await facts(stock) == {DRAWN, SAVED, CHANGED, CONFIRMED}
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))

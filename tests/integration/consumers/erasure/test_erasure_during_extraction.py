@@ -1,4 +1,5 @@
-"""A user is forgotten while models have what was said: nothing comes back, and the others are answered."""
+"""Erasure while models read messages of the user: nothing of the user returns, other users get their
+answers."""
 
 import pytest
 from nats.aio.client import Client

@@ -1,4 +1,4 @@
-"""Each erasure has an entry in the register, or its receipt says that the register is pending."""
+"""Each erasure has an entry in the register; otherwise the receipt lists the register as pending."""
 
 import asyncio
 from pathlib import Path
@@ -57,7 +57,7 @@ async def test_an_unusable_register_is_pending_and_registered_later(
         await stock.say("hello", "acme.u1.-")
         reply = await stock.ask("erase")
         assert "register" in reply["pending"]
-        async with asyncio.timeout(60):  # a busy machine may purge the log after the receipt
+        async with asyncio.timeout(60):  # under load, the log may be purged after the receipt
             while (await stock.ask("erase", verify=True, text="hello"))["found"]["log"]:
                 pass
         folder.unlink()

@@ -1,4 +1,5 @@
-"""An erasure removes triggers, schedules and dead letters of triggers, those of its user and no others."""
+"""An erasure removes the user's triggers, schedules and dead letters of triggers, and keeps those of other
+users."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -24,7 +25,7 @@ SWEEPS = tuple(build_trigger_subject(consumer, *OWNER) for consumer in ("persist
 
 
 def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
-    """The triggers of one conversation."""
+    """Return the triggers of a conversation."""
     return {
         build_trigger_subject("compact", *owner, conversation),
         build_given_up_window_subject(*owner, GivenUpWindow(conversation, 3, 5)),
@@ -33,7 +34,7 @@ def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
 
 
 def of_user(owner: tuple[str, str]) -> set[str]:
-    """All triggers that may wait for a user, those that sweep after the user left out."""
+    """Return all triggers of a user, except those of sweeps after an erasure."""
     tokens = build_trigger_subject("extract", *owner), build_trigger_subject("dedupe", *owner)
     return {*tokens, *of_conversation(owner, "trip"), *of_conversation(owner, "home.1")}
 
@@ -61,7 +62,7 @@ def erased_conversation(conversation: str) -> ErasureScope:
 
 
 async def bury_all(connection: Client) -> set[str]:
-    """Make dead letters of all triggers that wait; returns the subjects of those letters."""
+    """Make dead letters of all waiting triggers; return the subjects of these triggers."""
     for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
@@ -77,7 +78,7 @@ async def bury_all(connection: Client) -> set[str]:
 
 
 async def letters_on(connection: Client) -> set[str]:
-    """The original subjects of the dead letters."""
+    """Return the original subjects of the dead letters."""
     info = await connection.jetstream().stream_info(DEAD, subjects_filter=">")
     return {subject.split(".", 2)[2] for subject in info.state.subjects or {}}
 

@@ -1,4 +1,4 @@
-"""Erasure of a user in every store, also of later copies; other users stay."""
+"""Erasure of a user from every store, including later copies; other users keep their memory."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches
 
 
 async def positions(connection: Client, user: str) -> list[int]:
-    """Where the log has events of a user."""
+    """Return the log positions of a user's events."""
     return [
         delivery.sequence
         for space in ("chat", "memory")
@@ -72,7 +72,7 @@ async def test_user_erasure_clears_all_stores_and_counts_them(
         found = await stock.ask("search", query="number", scope=["memories", "messages", "documents"])
         assert found["hits"] == []
 
-        # The other one, and a new life.
+        # The memory of the other user stays, and the erased user can have new memory.
         assert len(await stock.contents("acme.u2")) == 3
         assert len((await stock.ask("read", "acme.u2"))["facts"]) == 1
         assert (await stock.ask("erase", "acme.u2", verify=True))["left"]["vectors"] == 5
@@ -128,7 +128,7 @@ async def test_redelivery_after_user_erasure_stores_nothing(
 
     assert rows(deployment, "seq, content") == [(last, "new")]
     assert sorted(await positions(connection, "u1")) == [erased, last]
-    # Whoever reads what is left of the log comes to the same.
+    # A replay of the remaining log gives the same state.
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
     rebuilt = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
