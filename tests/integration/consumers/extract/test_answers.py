@@ -1,4 +1,4 @@
-"""Requests to a model, its answers, and the handling of absent answers, by the real consumers."""
+"""Requests to a model, its answers, and the handling of missing answers, with the real consumers."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def test_messages_cleared_during_the_call_give_no_fact(
         await online_extraction.is_projected()
         released.set()
         (answer,) = await online_extraction.has(1, "window.answered")
-        await online_extraction.has(1, "model.called")  # it is paid for all the same
+        await online_extraction.has(1, "model.called")  # the call is still counted
     assert answer["outcome"] == "gone"
     assert await online_extraction.texts() == []
 
@@ -149,7 +149,8 @@ async def test_model_outage_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
     await online_extraction.set(attempts=1)
-    online_extraction.server.state.faults.requests.extend([HttpFault(503)] * 3)  # the SDK tries three times
+    # the SDK makes three attempts
+    online_extraction.server.state.faults.requests.extend([HttpFault(503)] * 3)
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
         await online_extraction.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
@@ -164,7 +165,7 @@ async def test_rate_limited_call_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
     await online_extraction.set(mode="batch", pool_seconds=3600, attempts=1)
-    # Each is tried three times: whichever comes last is the only one that is answered.
+    # Each call makes three attempts, so five faults leave an answer for only one of the two.
     online_extraction.server.state.faults.requests.extend([HttpFault(429, retry_after=0.1)] * 5)
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea", "acme.u1.one")

@@ -1,4 +1,4 @@
-"""Batches of extraction: what is pooled, what comes of each line, and of batches that come to nothing."""
+"""Batches of extraction: the windows that share one, the outcome of each line, and batches that fail."""
 
 import asyncio
 from collections import Counter
@@ -47,7 +47,7 @@ async def test_shared_batch_separates_users_and_tenants(
         ("acme", "u1"): (2, 0), ("acme", "u2"): (1, 0), ("globex", "u1"): (1, 0), ("other", "u1"): (1, 0)
     }  # fmt: skip
     assert len(batch_extraction.server.state.list_batches("openai")) == 2
-    # Whatever was submitted is known: it is not looked for.
+    # Batches whose submission is confirmed are not searched in the provider's list.
     requests = batch_extraction.server.state.requests
     assert not [each for each in requests if each.startswith("GET ") and each.endswith("/batches")]
 
@@ -180,7 +180,8 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
     async with batch_extraction.running():
         await batch_extraction.cut_of(10)
         await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
-        # Cancelled, it is read within as long again, or given up.
+        # The batch is at its deadline. After the cancellation, its results are awaited for the same time
+        # again.
         await batch_extraction.sql(
             "UPDATE batches SET created_at = now() - interval '1 day', deadline_at = now()"
         )
@@ -254,7 +255,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: 
         answers = await batch_extraction.has(6, "window.answered")
     assert all("batch_id" not in each for each in answers)
     assert set(batch_extraction.server.state.asked.values()) == {1}
-    # It was found out by one batch, which came to nothing.
+    # The failure of one batch with five windows showed that the provider has no batches.
     assert len(await batch_extraction.log_of("batch.failed")) == 5
 
 

@@ -1,4 +1,4 @@
-"""A tenant's budget counts what is under way before it is sent: online, in batches and in summaries."""
+"""The budget of a tenant includes calls in flight: online, in batches and in summaries."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ LIMIT = 5.0
 USERS = 30
 
 ANSWER = json.dumps({"facts": [{"text": f"The user likes tea of sort {number}"} for number in range(200)]})
-"""So long that the estimate of an answer is not far from it."""
+"""A long answer, so that the estimate of its cost is close to the real cost."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def spent(budgeted_extraction: ExtractionHarness) -> float:
 
 
 async def spend(budgeted_extraction: ExtractionHarness) -> None:
-    """Go on until the budget is spent, and let extraction look a few times more."""
+    """Run scans until the budget is spent, and three more."""
     async with asyncio.timeout(2 * TIMEOUT):
         while await spent(budgeted_extraction) < LIMIT:
             await budgeted_extraction.time_passes()
@@ -49,7 +49,7 @@ async def spend(budgeted_extraction: ExtractionHarness) -> None:
 
 
 async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarness) -> None:
-    """Each costs 1 USD: one alone may go beyond the budget."""
+    """Each call costs 1 USD, and one call may exceed the budget."""
     budgeted_extraction.server.state.seconds = 0.2
     async with budgeted_extraction.running():
         await budgeted_extraction.cut_of(USERS)
@@ -62,7 +62,7 @@ async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarn
 
 @pytest.mark.long
 async def test_budget_counts_lines_before_submission(budgeted_extraction: ExtractionHarness) -> None:
-    """Each costs 0.5 USD."""
+    """Each line costs 0.5 USD, and one line may exceed the budget."""
     async with budgeted_extraction.running():
         await budgeted_extraction.cut_of(USERS)
         await spend(budgeted_extraction)
@@ -79,7 +79,7 @@ async def test_budget_counts_lines_before_submission(budgeted_extraction: Extrac
 async def test_budget_reserves_the_cost_of_a_batch(
     budgeted_extraction: ExtractionHarness,
 ) -> None:
-    """Also after a restart, when only the log knows of it."""
+    """The cost stays reserved after a restart, when only the log records the batch."""
     budgeted_extraction.server.state.polls = 1_000_000
     async with budgeted_extraction.running():
         await budgeted_extraction.cut_of(USERS)

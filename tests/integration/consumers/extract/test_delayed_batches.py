@@ -1,4 +1,4 @@
-"""Batches that are delayed: not checked for days, or submitted before the settings changed."""
+"""Delayed batches: their results are read days later, or the settings change before their submission."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Users' messages become proposed facts: the real consumers, and a local server in place of a provider."""
+"""Messages become proposed facts, with the real consumers and a local server in place of a provider."""
 
 import asyncio
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ async def test_interval_reads_active_conversations_too(online_extraction: Extrac
             await online_extraction.stock.say(f"I like thing {number}", f"acme.u{number}.-")
         await online_extraction.stock.say("I like tea", "globex.u1.-")
         await online_extraction.is_projected()
-    # Whoever would have heard of it was not there.
+    # No process receives the triggers of these messages.
     await online_extraction.connection.jetstream().purge_stream("WORK", subject="work.extract.>")
     async with online_extraction.running():
         await online_extraction.has(46, "window.answered")
@@ -196,7 +196,7 @@ async def test_conversation_resting_before_settlement_is_read_afterwards(
             await online_extraction.has(1, "window.answered")
             await online_extraction.is_projected()
         await online_extraction.stock.say("I like coffee", "acme.u2.-")
-        # Somebody has it who is in no hurry.
+        # Another worker holds the event, and does not acknowledge it.
         held = await stream_context.pull_subscribe_bind("persist", LOG)
         (earlier,) = await held.fetch(1, 60)
         triggered = (await stream_context.consumer_info(WORK, "extract")).delivered

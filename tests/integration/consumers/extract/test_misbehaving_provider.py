@@ -1,4 +1,5 @@
-"""A provider that misbehaves: each window is answered once or given up with its cause, calls are counted."""
+"""A provider with faults: each window is answered once, or given up with the cause, and each call is
+counted."""
 
 import asyncio
 import json
@@ -30,9 +31,9 @@ class End:
     """Outcome of a window.
 
     Attributes:
-        reason: of the dead letter; None where the window is answered.
-        cause: what the dead letter's error holds.
-        calls: that are counted.
+        reason: reason of the dead letter; None if the window is answered.
+        cause: a part of the dead letter's error.
+        calls: number of counted calls.
     """
 
     reason: str | None = None
@@ -42,7 +43,7 @@ class End:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A way to misbehave, which `prepare` has the provider do, and what comes of the window."""
+    """A fault, which `prepare` sets in the provider, and the outcome of the window."""
 
     name: str
     prepare: Callable[[ProviderState], None]
@@ -53,7 +54,8 @@ class Misbehaviour:
 
 
 def choosing(**changes: Any) -> Callable[[Body], Body]:
-    """The choice of an answer is changed; `message` as a whole, and `content` within it."""
+    """Return a function that changes the choice of an answer: fields of the choice, or `content` of its
+    message."""
 
     def change(body: Body) -> Body:
         choice = body["choices"][0] | {name: value for name, value in changes.items() if name != "content"}
@@ -65,7 +67,7 @@ def choosing(**changes: Any) -> Callable[[Body], Body]:
 
 
 def using(usage: Any) -> Callable[[Body], Body]:
-    """An answer with other counts of tokens."""
+    """Return a function that changes the token counts of an answer."""
     return lambda body: {**body, "usage": usage}
 
 
@@ -89,7 +91,8 @@ def damaging(damage: Damage) -> Callable[[ProviderState], None]:
 
 
 def setting(**values: Any) -> Callable[[ProviderState], None]:
-    """Attributes of the state, or with `faults__` before them of its faults."""
+    """Return a function that sets attributes of the provider's state, or of its faults if prefixed with
+    `faults__`."""
 
     def prepare(state: ProviderState) -> None:
         for name, value in values.items():
@@ -107,7 +110,7 @@ def both(*prepared: Callable[[ProviderState], None]) -> Callable[[ProviderState]
 
 
 def unusable(cause: str) -> End:
-    """It is asked for twice."""
+    """Return the outcome of an unusable answer: a second request, then a dead letter."""
     return End("unreadable", cause, calls=2)
 
 
@@ -237,7 +240,8 @@ async def impatient_extraction(
 
 
 async def ended(impatient_extraction: ExtractionHarness, windows: int) -> None:
-    """Wait until so many are done with, each asked for again as soon as it failed."""
+    """Wait until the given number of windows is answered or given up; failed windows are due again at
+    once."""
     async with asyncio.timeout(2 * TIMEOUT):
         while len(await impatient_extraction.log_of("window.answered")) < windows:
             await impatient_extraction.time_passes()
@@ -245,7 +249,7 @@ async def ended(impatient_extraction: ExtractionHarness, windows: int) -> None:
 
 
 async def check(impatient_extraction: ExtractionHarness, ends: dict[str, End], told: str) -> None:
-    """Each user had one window, and it ended so."""
+    """Check that each user has had one window, with the given outcome."""
     answers = await impatient_extraction.log_of("window.answered")
     assert sorted(each["owner"][1] for each in answers) == sorted(ends)
     assert {each["owner"][1]: each["outcome"] for each in answers} == {

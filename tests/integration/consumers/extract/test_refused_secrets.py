@@ -1,4 +1,4 @@
-"""A refused secret is in no reply, no rejection, no dead letter and no log line."""
+"""A refused secret appears in no reply, rejection, dead letter or log line."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ SECRETS = {
 
 
 async def dead_letters(vector_extraction: ExtractionHarness) -> list[tuple[dict[str, str], bytes]]:
-    """Headers and body of each, as they are stored."""
+    """Return headers and body of each dead letter, as stored."""
     stream_context = vector_extraction.connection.jetstream()
     stored = (await stream_context.stream_info(DEAD)).state.messages
     letters = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
@@ -26,7 +26,7 @@ async def dead_letters(vector_extraction: ExtractionHarness) -> list[tuple[dict[
 
 
 async def logged(vector_extraction: ExtractionHarness, event: str) -> str:
-    """The bodies of the events of a name, as text."""
+    """Return the bodies of the events of a name, as text."""
     bodies = []
     async for page in read_event_pages(vector_extraction.connection, f"memory.*.*.{event}.v1", 0):
         bodies += [json.dumps(json.loads(delivery.body), ensure_ascii=False) for delivery in page]

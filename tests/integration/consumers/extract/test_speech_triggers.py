@@ -1,4 +1,4 @@
-"""Triggers name the users of new messages once the messages are stored, many users at once."""
+"""Triggers name the users of new messages after these are stored; one trigger names many users."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.support.stock_client import Stock
 
 
 async def _triggers(connection: Client, pattern: str) -> list[tuple[int, list[tuple[str, str]]]]:
-    """The triggers that wait, each with the log position that it names."""
+    """Return the waiting triggers: the log position in the subject, and the users of each."""
     stream_context = connection.jetstream()
     info = await stream_context.stream_info(WORK, subjects_filter=pattern)
     waiting = info.state.subjects or {}

@@ -1,4 +1,4 @@
-"""Cost of models, from the log to the rest of a tenant's budget."""
+"""The cost of model calls, from the log to the rest of a tenant's budget."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Call:
-    """A call as the log has it."""
+    """A model call, as the log records it."""
 
     seq: int
     id: str
@@ -66,7 +66,8 @@ class Call:
 
 
 def summed(calls: Iterable[Call], since: datetime, until: datetime) -> list[CallTotals]:
-    """Usage in the plainest words: of several copies the first in the log counts."""
+    """Return the expected totals, computed in plain Python: of several copies, the first in the log
+    counts."""
     first: dict[tuple[str, str, str], Call] = {}
     for call in sorted(calls, key=lambda call: call.seq):
         first.setdefault((call.tenant, call.user, call.id), call)
@@ -142,7 +143,7 @@ async def test_impossible_cost_hides_no_other_cost(database: Database) -> None:
 
 
 class CalendarClock:
-    """A time that passes when it is told to."""
+    """A clock that moves only when a test sets `now`."""
 
     def __init__(self) -> None:
         self.now = MIDNIGHT + 12 * HOUR
@@ -159,7 +160,7 @@ def limited(usd_per_day: float | None) -> LiveSettings:
 
 @pytest.fixture
 def nowhere() -> Database:
-    """A database that does not answer."""
+    """Return a database that does not answer."""
     return Database(Deployment(database_dsn="postgresql://127.0.0.1:1/x"))
 
 
@@ -194,7 +195,7 @@ async def test_own_spending_counts_at_once_and_once(database: Database) -> None:
     budgets.record_spending("acme", 0.75)
     budgets.record_spending("acme", None)
     assert await budgets.has_budget("acme")
-    # Long after, persist still has not written it.
+    # `persist` does not store the calls within an hour.
     clock.now += HOUR
     assert await budgets.has_budget("acme")
     budgets.record_spending("acme", 0.25)

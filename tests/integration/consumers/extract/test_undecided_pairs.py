@@ -1,4 +1,4 @@
-"""Facts that dedupe left undecided: a model is asked in other requests, and its answers are applied."""
+"""Undecided pairs: a model is asked about them beside a window, and `dedupe` applies its answers."""
 
 from typing import Any
 
@@ -196,7 +196,7 @@ async def test_repeated_answer_counts_once(
     async with remembering(vector_extraction, "persist", "index", "dedupe", "retrieve"):
         await vector_extraction.has(1, "fact.merged")
         await settled(vector_extraction)
-    # As after a kill between the publishing of what was decided and the acknowledgement.
+    # Publish the comparison again, as after a kill before its acknowledgement, also with other relations.
     again = {name: value for name, value in compared.items() if name != "owner"}
     body_id = (
         await vector_extraction.sql("SELECT event_id FROM memory_events WHERE event = 'fact.compared'")
@@ -262,7 +262,8 @@ async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 1.0)
     await vector_extraction.set(mode="batch")
     vector_extraction.server.state.answering = relating("same")
-    # Whether the provider has it is not known: it is looked for, and not found.
+    # The submission fails. `extract` looks for the batch at the provider, does not find it, and submits it
+    # again.
     vector_extraction.server.state.faults.requests.append(HttpFault(503, path="POST /v1/batches"))
     async with remembering(vector_extraction):
         await save(vector_extraction, 1, COAST)

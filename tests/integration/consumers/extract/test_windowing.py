@@ -1,4 +1,4 @@
-"""How conversations are cut: by one process at a time, by pages, and again when the first of them rests."""
+"""Windows of conversations: cut by one process at a time, in pages, and when the first conversation rests."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ Owner = tuple[str, str]
 
 @dataclass
 class Cutter:
-    """One process that cuts, and what comes of it."""
+    """A process that cuts windows, with the schedules and windows that it stores."""
 
     connection: Client
     stock: Stock
@@ -42,7 +42,7 @@ class Cutter:
     cutting: WindowCutter
 
     async def say(self, owner: Owner, conversation: str, *ages: float) -> list[int]:
-        """Messages of so many seconds ago; returns where the log has them."""
+        """Publish messages with the given ages in seconds; return their log positions."""
         now = datetime.now(UTC)
         return [
             await self.stock.say(
@@ -68,7 +68,7 @@ class Cutter:
         return {owner: [row[2:] for row in rows if row[:2] == owner] for owner in owners}
 
     async def looked_at(self, owner: Owner) -> datetime | None:
-        """When a user is looked at again; None: not at all."""
+        """Return the scheduled time of the user's next check; None without a schedule."""
         try:
             schedule = await self.connection.jetstream().get_last_msg(
                 WORK, build_schedule_subject("extract", *owner)
@@ -137,7 +137,7 @@ async def test_scan_running_in_another_process_is_skipped(cutter: Cutter) -> Non
 
 @pytest.mark.parametrize("count", [9, 10, 11, 20, 21, 35])
 async def test_conversation_of_many_pages_is_windowed_completely(cutter: Cutter, count: int) -> None:
-    """A page has ten messages here."""
+    """A page has ten messages in this test."""
     assert cutter.cutting._find_page_size("acme") == 10
     said = await cutter.say(ANNA, "home", *range(5000, 5000 - count, -1))
     await cutter.project()
