@@ -1,4 +1,4 @@
-"""Retention: old finished work is removed, in the log too, and nothing that a projection needs."""
+"""Retention: finished work is removed after some days, also from the log; a rebuild needs none of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ CALL = {"provider": "openai", "model": "m", "purpose": "extract", "tokens": {"in
 
 @asynccontextmanager
 async def opened(deployment: Deployment, connection: Client, **days: int) -> AsyncIterator[RetentionEnforcer]:
-    """Open a retention with some settings, such as `model_call_days=31`."""
+    """Open a retention with the given settings, such as `model_call_days=31`."""
     for name, value in days.items():
         await change_settings(connection, partial(set_value, name=f"retention.{name}", value=value))
     settings = LiveSettings()
