@@ -1,4 +1,5 @@
-"""Memory as of a former moment: each has its own truth, and what was erased since is in none."""
+"""Memory as of a former moment: replies show the state of that moment, without content that was erased
+later."""
 
 import asyncio
 import re
@@ -34,7 +35,7 @@ class ToldOfBoth(RebuildReport):
 
 
 async def kept(site: Site, *positions: int) -> None:
-    """Make snapshots as of positions, as `mnemon rebuild --until` does."""
+    """Make a snapshot as of each position, as `mnemon rebuild --until` does."""
     for position in positions:
         async with open_row_generation(site, "as of", RebuildReport(), position) as replay:
             await replay.replay_until(position)
@@ -62,7 +63,7 @@ async def problem(stock: Stock, verb: str = "history", **request: Any) -> tuple[
 
 
 async def lived(stock: Stock) -> list[tuple[int, str, datetime]]:
-    """A fact that was true in three ways; of each its position, the town, and a time at which it held."""
+    """Publish three versions of a fact; return position, town and time of each."""
     times = []
     await stock.publish("chat.acme.u1.talk.started.v1")
     for number, town in enumerate(("Riga", "Oslo", "Perm")):
@@ -100,7 +101,7 @@ async def test_read_as_of_shows_the_state_of_that_moment(
         "I live in Riga now"
     ]
     assert (await memory_client.context("u1", as_of=seq, min_seq=seq)).profile == {"city": "Riga"}
-    # What is asked of now knows nothing of it.
+    # A request without `as_of` shows the current state.
     assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
 
 
@@ -137,7 +138,7 @@ async def test_search_as_of_finds_the_state_of_that_moment(
 async def test_expiry_is_judged_as_of_that_moment(site: Site, stock: Stock) -> None:
     patience = timedelta(seconds=0.5)
     stored = expires = datetime.now(UTC)
-    while stored >= expires:  # on a busy machine the log may take it too late
+    while stored >= expires:  # under load, the log may receive the fact after its expiry
         patience *= 2
         expires = datetime.now(UTC) + patience
         seq = await fact(stock, "saved", "Anna is in Rome", tier="working", expires_at=expires.isoformat())
@@ -218,7 +219,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
     other = await stock.say("not erased", "acme.u2.-")
     await kept(site, other)
     assert await stock.contents(as_of=other) == ["mine"]
-    # Though nobody has come to it yet.
+    # The consumers may not have handled the erasure yet.
     erased = await stock.publish(f"{SPACE}.user.erased.v1", {"up_to_seq": ALL_BEFORE})
     for verb, request in (("history", {}), ("context", {}), ("search", {"query": "mine"})):
         code, retryable, said = await problem(stock, verb, as_of=other, **request)
@@ -243,7 +244,7 @@ async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: S
     said = await persisted(stock.connection, await stock.say("mine"))
     async with open_row_generation(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
-            # Who has read the message from the log cannot write it yet.
+            # This transaction blocks the replay, which has read the message but cannot write it yet.
             await connection.execute(
                 SQL("INSERT INTO {} SELECT * FROM messages").format(Identifier(replay.schema, "messages"))
             )
@@ -258,7 +259,7 @@ async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: S
 
 
 async def waits(site: Site) -> bool:
-    """Return whether a transaction waits for a row that another transaction writes."""
+    """Return whether a transaction waits for another transaction's end."""
 
     async def query(connection: Connection) -> bool:
         found = await connection.execute(

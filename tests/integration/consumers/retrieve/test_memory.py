@@ -1,4 +1,4 @@
-"""An event goes in, memory comes out: over real servers, with a stock client."""
+"""Memory over NATS: events are published and read back by requests, with real servers."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ async def test_users_and_tenants_do_not_see_each_other(stock: Stock) -> None:
 async def test_the_same_event_twice_is_stored_once(stock: Stock) -> None:
     await stock.say("by header", id="b1")
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="h1")
-    # Another body, so that the server's own deduplication does not see it.
+    # The server drops copies by the header `Nats-Msg-Id` only; these have the id in the body.
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "again", "id": "h1"})
     seq = await stock.say("again", id="b1")
     assert await stock.contents(min_seq=seq) == ["by header", "x"]
@@ -272,7 +272,7 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
 
 
 async def test_first_and_last_dates_are_stored(stock: Stock) -> None:
-    """Accepted dates can be read in any time zone; others become dead letters."""
+    """Dates that every time zone can express are accepted; others make the message a dead letter."""
     await write_settings(
         stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"})
     )

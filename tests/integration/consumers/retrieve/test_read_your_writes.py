@@ -46,7 +46,7 @@ async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
 
 
 async def crash(server: ServerProcess) -> None:
-    """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
+    """Kill a server and its child processes, and wait for their end: a surviving child could still answer."""
     processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         with suppress(psutil.NoSuchProcess):
@@ -56,7 +56,7 @@ async def crash(server: ServerProcess) -> None:
 
 
 async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
-    """Ask until a process answers: client and process may have to reconnect first."""
+    """Repeat the request until there is a reply: client and consumer may have to reconnect first."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             try:
@@ -66,7 +66,7 @@ async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any
 
 
 def tables(deployment: Deployment) -> dict[str, int]:
-    """How many rows each projection has."""
+    """Return the number of rows of each projection."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
     names = ("messages", "starts", "clears", "profile_sets")
@@ -81,7 +81,7 @@ def tables(deployment: Deployment) -> dict[str, int]:
 
 
 async def persist(connection: Client, deployment: Deployment, up_to: int) -> None:
-    """Project what the log has now."""
+    """Run `persist` until it has applied the log up to a position."""
     async with run_consumers(("persist",), deployment):
         assert await AppliedPosition().wait_for(connection.jetstream(), up_to, TIMEOUT) >= up_to
 
@@ -135,7 +135,7 @@ async def test_unprojected_events_are_read_from_the_log(
         assert (status["conversation"], status["conversations"], status["messages"]) == ("work", 1, 1)
         assert min(reply["seen_seq"] for reply in (context, profile, status)) >= seq
 
-        # Who does not ask for it is shown the state that is projected, and told which that is.
+        # Without `min_seq`, replies show the projected state and its position.
         old = await stock.ask("history")
         assert [message["content"] for message in old["messages"]] == ["projected"]
         assert old["seen_seq"] == projected
@@ -152,7 +152,7 @@ async def test_unprojected_events_are_read_from_the_log(
 
 @pytest.mark.usefixtures("retrieve")
 async def test_read_follows_each_event_of_the_tail(stock: Stock) -> None:
-    """Nothing is projected at all, and each event changes the answer."""
+    """No event is projected; `retrieve` reads each one from the log, and each changes the reply."""
     seq = await stock.say("one")
     assert await stock.contents(min_seq=seq) == ["one"]
     seq = await stock.publish("chat.acme.u1.-.cleared.v1")
@@ -183,7 +183,7 @@ async def test_reads_skip_unprojected_events_with_invalid_subjects(stock: Stock)
 
 @pytest_asyncio.fixture
 async def persisting(deployment: Deployment) -> AsyncIterator[Process]:
-    """`mnemon run persist`, a process of its own."""
+    """Run `mnemon run persist` in a process of its own, and yield the process."""
     environment = {
         **os.environ,
         "MNEMON_NATS_URL": str(deployment.nats_url),
@@ -213,7 +213,7 @@ async def test_a_change_by_another_process_is_seen(connection: Client, stock: St
 
 
 async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url: str) -> None:
-    """While retrieve was cut off, it missed the notice of a change."""
+    """`retrieve` has missed the notice of a change while it was disconnected."""
     server = NatsServer(tmp_path, None)
     await server.start()
     connection = await connect(server.url, name="test")
@@ -254,7 +254,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
 async def test_stopped_database_is_named(
     connection: Client, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As long as the bot still listens. All waits are three times as long: a busy machine needs a second."""
+    """The error arrives within the timeout of a client. All waits are tripled for machines under load."""
     monkeypatch.setattr(engine, "CONNECTION_WAIT", 3 * engine.CONNECTION_WAIT)
     server = Postgres(tmp_path / "own", None)
     (tmp_path / "own").mkdir()

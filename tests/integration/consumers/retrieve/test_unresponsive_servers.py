@@ -1,4 +1,4 @@
-"""A bot is answered in time while a server hangs, and the reply names the missing parts."""
+"""Replies arrive in time while a server hangs, and name the missing parts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -34,7 +34,7 @@ REPLY_TO = "What does Anna play, the violin?"
 
 @contextmanager
 def stopped(server: Postgres) -> Iterator[None]:
-    """Suspend a server: its connections stay open, and it does not answer."""
+    """Suspend a server for the duration of the block: its connections stay open, but it does not answer."""
     processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         process.suspend()
@@ -90,7 +90,7 @@ async def test_context_does_not_wait_for_a_hanging_database(
         for reply in replies:
             assert (reply["error"]["code"], reply["error"]["retryable"]) == ("unavailable", True)
             assert "no answer within 2 s" in reply["error"]["message"]
-        assert known["degraded"] == []  # its rows are held
+        assert known["degraded"] == []  # its rows are cached
         assert known["messages"] == before["messages"]
         assert (found["degraded"], [hit["id"] for hit in found["hits"]]) == ([], ["heard"])
         assert (unheld["degraded"], unheld["hits"]) == (["messages"], [])

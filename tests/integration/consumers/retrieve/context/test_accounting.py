@@ -1,4 +1,4 @@
-"""No message falls between the summaries and the recent messages, whatever the length of a conversation."""
+"""Every message of a conversation of any length is in a summary, shown as recent, or counted as left out."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ TEXTS = {
 async def offline_compaction(
     stock: Stock, deployment: Deployment, provider: ProviderServer
 ) -> AsyncIterator[CompactionHarness]:
-    """Summaries are made by rules, as where nothing is set."""
+    """Yield a harness whose summaries are written by the rules, as without a model."""
     compacting = await CompactionHarness.on(stock, deployment, provider)
     await compacting.set(provider="offline", model=None)
     yield compacting

@@ -1,4 +1,4 @@
-"""`context`, the whole way: every part in every format, within its budget, and without what fails."""
+"""`context` over NATS: every section in every format, within the budget, and without sections that fail."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from tests.support.stock_client import Stock, indexed, persisted
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
 USUAL = set(SECTIONS) - {"documents"}
-"""Sections that are shown unless a setting says otherwise."""
+"""Sections that are shown by default."""
 
 QUERY = "Во сколько поезд в Пермь?"
 
@@ -35,7 +35,7 @@ async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
 
 
 async def lived(stock: Stock) -> int:
-    """Something for every section; returns the last position."""
+    """Publish events for every section of a context; return the last log position."""
     await stock.publish("chat.acme.u1.talk.started.v1")
     train = await stock.say("The train to Perm leaves at 9:40. Поезд в Пермь в 9:40", id="train")
     for number in range(12):
@@ -61,7 +61,7 @@ async def lived(stock: Stock) -> int:
 
 
 def shown(reply: dict[str, Any]) -> str:
-    """All that a model is given."""
+    """Return the text of all messages that a model gets."""
     assert not reply.get("error"), reply
     return "\n".join(message["content"] for message in reply["messages"])
 
@@ -218,7 +218,7 @@ async def run_sql(deployment: Deployment, statement: str) -> None:
     ("table", "missing", "sections", "there"),
     [
         ("profile_sets", ["user_data"], USUAL - {"user_data"}, "nuts"),
-        # Without summaries, `recent` shows all messages, also those that a search finds.
+        # Without summaries, `recent` shows all messages, also the hits of a search.
         (
             "memory_events",
             ["facts", "summaries", "working", "relevant"],
@@ -258,7 +258,7 @@ async def test_unreadable_memory_gives_an_empty_context(
 
 
 async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
-    """Without vectors: a search reads what it shows."""
+    """Without vectors, because a search reads its hits from the database."""
     await stock.say("hello")
     seq = await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile")
     await persisted(stock.connection, seq)

@@ -1,4 +1,4 @@
-"""An equal `context` asks PostgreSQL nothing, and every change is in the next one all the same."""
+"""A repeated `context` sends no query to PostgreSQL, and still shows every change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -48,7 +48,7 @@ REQUESTS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Quiet:
-    """A retrieve with its own connections to PostgreSQL, beside those that write."""
+    """A `retrieve` consumer whose connections to PostgreSQL have a name of their own."""
 
     deployment: Deployment
     stock: Stock
@@ -56,7 +56,7 @@ class Quiet:
     vector_index: VectorIndex
 
     async def statements(self) -> set[tuple[Any, ...]]:
-        """Of each connection of retrieve the last statement, and when PostgreSQL began it."""
+        """Return process id, start time and text of the last statement on each connection of `retrieve`."""
         async with self.database.transaction() as connection:
             cursor = await connection.execute(
                 "SELECT pid, query_start, left(query, 200) FROM pg_stat_activity WHERE application_name = %s",
@@ -65,10 +65,10 @@ class Quiet:
             return set(await cursor.fetchall())
 
     async def settle(self, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
-        """Ask until all that the answer needs is at hand; returns the answer."""
+        """Request the context until a request sends no query to PostgreSQL; return the last reply."""
         await self.stock.ask("context", owner, **request)
         async with asyncio.timeout(60):
-            # A first search has the tenant's words counted, and finds other messages afterwards.
+            # The first search starts a count of the tenant's words, after which the hits may differ.
             await asyncio.gather(*(each for each in asyncio.all_tasks() if _counts_words(each)))
             while True:
                 before = await self.statements()
@@ -93,7 +93,7 @@ def _counts_words(task: asyncio.Task[Any]) -> bool:
 
 @pytest_asyncio.fixture
 async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> AsyncIterator[Quiet]:
-    """Retrieve alone: nothing is written yet."""
+    """Run `retrieve` alone, without consumers that write."""
     with_vectors = locate_vectors(deployment, tmp_path / "vectors")
     async with (
         open_index(with_vectors, Embedding()) as vector_index,
@@ -116,7 +116,7 @@ async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
 
 
 async def lived(stock: Stock) -> int:
-    """A trip that was spoken of in another conversation, and a question about it in this one."""
+    """Publish a trip in one conversation and a question about it in another; return the last log position."""
     await stock.say("I have to be in Perm on Monday", "acme.u1.trip")
     await stock.say(TRAIN, "acme.u1.trip", id="train")
     await stock.say("And the hotel is near the station", "acme.u1.trip", id="hotel")
@@ -135,7 +135,8 @@ def shown(reply: dict[str, Any]) -> str:
 
 
 async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: Any) -> None:
-    """Ask until a whole answer shows what is waited for; on a busy machine a part may be late at first."""
+    """Request the context until a complete reply satisfies the condition: under load, a part may be late at
+    first."""
     async with asyncio.timeout(60):
         while True:
             reply = await stock.ask("context", **request)
@@ -166,7 +167,7 @@ async def test_repeated_context_queries_no_postgresql(quiet: Quiet, stock: Stock
 
 async def test_second_context_queries_no_postgresql(quiet: Quiet, stock: Stock) -> None:
     await lived(stock)
-    # Of the tenant something is counted in the background when a search asks for it first.
+    # The first search for a tenant starts counts in the background.
     await quiet.settle(owner="acme.u2", query="train")
     first = await stock.ask("context")
     before = await quiet.statements()
@@ -175,7 +176,7 @@ async def test_second_context_queries_no_postgresql(quiet: Quiet, stock: Stock) 
 
 
 Act = Callable[[Stock], Awaitable[int]]
-"""Changes something; returns a log position."""
+"""A function that causes a change and returns its log position."""
 
 
 async def ask_for(stock: Stock, verb: str, **request: Any) -> int:
@@ -239,12 +240,12 @@ async def test_change_is_in_the_next_context(
 ) -> None:
     await change_settings(stock.connection, setting(context__sections__documents=200))
     await lived(stock)
-    await reached(stock, lambda text: "dining car" in text)  # once the setting is there
+    await reached(stock, lambda text: "dining car" in text)  # as soon as the setting has arrived
     assert gone in shown(await quiet.settle())
 
     seq = await indexed(stock, await act(stock))
 
-    # Without a position first: the notice of the change is all that tells of it.
+    # The first request has no `min_seq`: `retrieve` learns of the change by the notice only.
     for reply in (await stock.ask("context"), await stock.ask("context", min_seq=seq)):
         assert new in shown(reply)
         assert not gone or gone not in shown(reply)
@@ -343,7 +344,7 @@ async def test_words_are_counted_again_only_after_a_change(
     await lived(stock)
     await quiet.settle()
     before = await quiet.statements()
-    for _ in range(5):  # what one begins in the background is seen after another
+    for _ in range(5):  # a query that one request starts in the background shows after a later one
         await stock.ask("context")
     assert await quiet.statements() == before
     await indexed(stock, await stock.say("Is it late?", "acme.u2.-"))

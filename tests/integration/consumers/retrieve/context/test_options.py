@@ -26,7 +26,7 @@ HEADINGS: dict[Format, str] = {
 
 
 def shown(reply: dict[str, Any]) -> str:
-    """The text that a model is given."""
+    """Return the text of all messages that a model gets."""
     assert not reply.get("error"), reply
     return "\n".join(message["content"] for message in reply["messages"])
 
@@ -82,7 +82,7 @@ async def test_context_language_defaults_to_the_language_of_the_user(stock: Stoc
 
 @pytest.mark.usefixtures("mnemon")
 async def test_current_time_ends_the_context_and_is_fresh(stock: Stock, connection: Client) -> None:
-    """Without vectors: the reply is kept until something changes."""
+    """Without vectors, because the reply is then cached until memory changes."""
     stamps = {"time_format": "%Y-%m-%d %H:%M:%S.%f", "template": "[Now: {time}] {text}", "enabled": False}
     values = {"context.current_time": True} | {f"time_stamps.{name}": each for name, each in stamps.items()}
     await change_settings(connection, setting(**values), "acme")

@@ -1,4 +1,4 @@
-"""Presets in force: a tenant's context is what the document of the preset shows."""
+"""Presets in force: a tenant's context is as the documentation of the preset shows it."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,7 +22,7 @@ Preset = Callable[[str], AbstractAsyncContextManager[None]]
 
 @pytest.fixture
 def preset(connection: Client, deployment: Deployment) -> Preset:
-    """Starts consumers under a preset."""
+    """Return a function that runs consumers under the named preset."""
 
     @asynccontextmanager
     async def start(name: str) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Positions that a follower of the log returns after a consumer was reset."""
+"""Log positions that replies have after `index` was reset."""
 
 import asyncio
 import json

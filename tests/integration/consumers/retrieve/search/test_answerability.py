@@ -1,4 +1,4 @@
-"""Questions that the messages do not answer, searched from end to end."""
+"""Questions that no message answers, from publication to search."""
 
 import asyncio
 from typing import Any
@@ -63,7 +63,7 @@ async def search(stock: Stock, query: str, **request: Any) -> list[dict[str, Any
 
 
 async def count_words(stock: Stock) -> None:
-    """Wait until the words of the tenant are counted: from then on, questions are judged."""
+    """Wait until the words of the tenant are counted: only then, answerability is computed."""
     async with asyncio.timeout(30):
         while "answerability" not in (await search(stock, ANSWERED, explain=True))[0]["parts"]:
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A search does not wait for an embedding model that has just failed: for a while it asks for words alone."""
+"""After a failure of the embedding model, searches use words only for a while."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class _FailingEmbedder:
-    """A model that does not answer; counts how often it is asked."""
+    """A model that fails until `is_back` is set, and counts the queries that it receives."""
 
     model = "failing/model"
     dimension = 4

@@ -1,4 +1,4 @@
-"""A hit matches: by its words, by its meaning, or by standing beside what does."""
+"""A hit contains a word of the query, is similar to it, or is near a message that matches."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 RELEVANT = 0.25
-"""The similarity from which on one of `wordllama` means something."""
+"""The least similarity at which `wordllama` counts a text as relevant."""
 
 CONVERSATIONS = {
     "en": (
@@ -65,7 +65,7 @@ async def test_of_two_messages_that_have_the_word_both_match(stock: Stock, langu
     assert found["short"]["words"] == 1.0
     assert 0.3 < found["long"]["words"] < 1.0
     assert found["short"]["terms"] > found["long"]["terms"] > 0
-    # What has no word of the query is a hit by its similarity alone.
+    # A message without a word of the query is a hit only if its similarity is at least RELEVANT.
     assert all(parts["similarity"] >= RELEVANT for parts in found.values() if not parts["words"])
 
 
@@ -73,7 +73,7 @@ async def test_of_two_messages_that_have_the_word_both_match(stock: Stock, langu
 async def test_messages_that_match_nothing_and_are_near_no_match_are_no_hits(stock: Stock) -> None:
     things = ("tulips", "trains", "chess", "opera", "plumber", "soup", "violins", "glaciers", "bicycles")
     for place, thing in enumerate(things):
-        # The last two are of another day.
+        # The last two messages are of the next day.
         day = 2 + (place >= 7)
         seq = await stock.say(f"I saw {thing} there", id=thing, sent_at=f"2026-03-{day:02}T10:{place:02}:00Z")
     await indexed(stock, seq)

@@ -1,4 +1,4 @@
-"""Messages that say the same, searched from end to end."""
+"""Messages with equal texts, from publication to search."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reranking by an endpoint as the last step of `search` and of the search of `context`."""
+"""Reranking by an endpoint, as the last step of `search` and of the search for a context."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ FACTS = {
     "best": "zzzz Anna plays the violin",
     "second": "zz The violin is old",
 }
-"""Texts of facts by id; words favour `plain`, the endpoint the letter z."""
+"""Texts of facts by id: by words `plain` ranks first, by the endpoint the text with the most letters z."""
 
 
 @pytest_asyncio.fixture
@@ -36,7 +36,8 @@ async def reranking(
     stock: Stock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[RerankerServer]:
-    """All consumers, three facts, and a reranker for tenant `acme`, which is never paused."""
+    """Run all consumers with three facts and a reranker for the tenant `acme`, which is never paused after a
+    failure."""
     monkeypatch.setattr(hit_reranker, "RERANKER_PAUSE", 0.0)
     ours = reranker_endpoint.deployment
     deployed = vectors_deployment.model_copy(
@@ -58,7 +59,7 @@ async def reranking(
 
 
 async def search(stock: Stock, owner: str = "acme.u1", **request: Any) -> tuple[list[str], list[str]]:
-    """Return ids of the hits, and degraded parts."""
+    """Return the ids of the hits, and the degraded parts."""
     reply = await stock.ask("search", owner, query=QUERY, **request)
     assert not reply.get("error"), reply
     return [hit["id"] for hit in reply["hits"]], reply["degraded"]

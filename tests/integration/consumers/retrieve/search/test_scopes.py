@@ -1,4 +1,4 @@
-"""Summaries are found by `search`, and its scopes name the levels of memory: short, medium and long."""
+"""Summaries in `search`, and the scopes `short`, `medium` and `long` for levels of memory."""
 
 import json
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ CONSUMERS = "persist", "index", "dedupe", "retrieve"
 async def mnemon_with_short_window(
     vectors_deployment: Deployment, connection: Client
 ) -> AsyncIterator[Deployment]:
-    """Consumers with vectors, and a short-term window of two messages."""
+    """Run all consumers with vectors, and a level `short` of two messages."""
     await change_settings(connection, lambda document: {**document, "recent_messages": 2})
     async with run_consumers(CONSUMERS, vectors_deployment):
         yield vectors_deployment
@@ -46,7 +46,7 @@ async def mnemon_with_short_window(
 async def summarised(
     stock: Stock, summary_id: str, text: str, from_seq: int = 1, *, owner: str = "acme.u1", **body: Any
 ) -> int:
-    """Publish a summary; with `merged` one that stands for others."""
+    """Publish a summary; one with `merged` replaces the named ones."""
     name = "merged" if "merged" in body else "written"
     end = await read_log_end(stock.connection.jetstream())
     about = {"summary_id": summary_id, "conversation": "c", "from_seq": from_seq, "to_seq": end, "text": text}
@@ -70,7 +70,7 @@ async def ask(
 
 
 async def found(stock: Stock, query: str, *scope: str, **request: Any) -> list[str]:
-    """The ids of the hits by version 2, best first."""
+    """Return the ids of the hits of version 2 of `search`, best first."""
     reply = await ask(stock, "search", 2, query=query, scope=scope, limit=100, **request)
     assert not reply.get("error"), reply
     assert not reply["degraded"], reply
@@ -105,7 +105,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
 
     await indexed(stock, await stock.publish("chat.acme.u1.c.cleared.v1"))
     assert await found(stock, "trip to Lisbon", "summaries") == []
-    # Written as the clear came: it is of what is gone, too.
+    # Published after the clear, but of messages from before it.
     await indexed(stock, await summarised(stock, "s4", "Lisbon again."))
     assert await found(stock, "Lisbon", "summaries") == []
     assert await summary_points(stock, mnemon_with_short_window) == 0

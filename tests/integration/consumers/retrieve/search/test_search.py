@@ -1,4 +1,4 @@
-"""Searches from end to end: published, projected, indexed, and requested by a stock client."""
+"""Searches from end to end: publication, projection, indexing, and requests without the client of mnemon."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ async def saved(stock: Stock, fact_id: str, text: str, owner: str = "acme.u1", *
 
 
 async def found(stock: Stock, query: str, owner: str = "acme.u1", **request: Any) -> list[str]:
-    """The ids of the hits, best first."""
+    """Return the ids of the hits, best first."""
     reply = await stock.ask("search", owner, query=query, **request)
     assert not reply.get("error"), reply
     assert not reply["degraded"], reply
@@ -269,7 +269,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
 async def test_days_of_a_query_begin_in_the_zone_of_the_tenant(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
-    """At noon of 21 November in UTC, 22 November has begun in Kiritimati."""
+    """At noon of 21 November in UTC, it is 22 November in Kiritimati."""
     await indexed(stock, await stock.say("Rex is ill", id="rex", sent_at="2025-11-21T12:00:00Z"))
     request: dict[str, Any] = {"query": "Who was ill on 22 November 2025?", "scope": ["messages"]}
 
@@ -314,7 +314,8 @@ async def test_home_is_found_by_a_move(
 async def test_a_question_about_a_period_finds_its_messages(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
-    """More messages than a search considers have no word of the question."""
+    """The messages of the period share no word with the question, nor do more older ones than a search
+    considers."""
     now = datetime.now(UTC)
     for number in range(100):
         at = (now - timedelta(days=20 + number)).isoformat()
@@ -424,7 +425,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
         added = {"document_id": "house", "text": former}
         await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
         assert await found(stock, "boiler", scope=["documents"]) == ["house"]
-    # The vectors are behind: they say where the former text had its words.
+    # `index` is stopped, so the points still name the places of words in the former text.
     async with run_consumers(("persist", "retrieve"), vectors_deployment):
         added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
@@ -439,7 +440,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
 async def test_search_returns_the_requested_number_of_hits(
     stock: Stock, mnemon_with_vectors: Deployment, scope: str
 ) -> None:
-    """More than are looked at for a usual limit; each stands alone, so that none comes as a neighbour."""
+    """More items match than a search considers by default; no message is a neighbour of another one."""
     many = 50
     for number in range(many):
         text = f"The walnut of number {number} is ripe"

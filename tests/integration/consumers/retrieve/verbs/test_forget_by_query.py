@@ -1,4 +1,4 @@
-"""`forget` by query through all of mnemon: only what was meant is removed, and it can come back."""
+"""`forget` by query, with all consumers: it removes only the fact that is meant, which can be restored."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from tests.support.stock_client import Stock, indexed
 
 
 async def keep(stock: Stock, user: str, texts: tuple[str, ...]) -> int:
-    """Keep facts of a user as dedupe saves them; returns the last position."""
+    """Publish facts of a user as `dedupe` does; return the last log position."""
     positions = await asyncio.gather(
         *(
             stock.publish(
@@ -39,7 +39,7 @@ async def keep(stock: Stock, user: str, texts: tuple[str, ...]) -> int:
 
 
 async def forgotten_events(stock: Stock) -> int:
-    """How many facts the log says are forgotten."""
+    """Return the number of `fact.forgotten` events in the log."""
     subject = "memory.acme.*.fact.forgotten.v1"
     info = await stock.connection.jetstream().stream_info(LOG, subjects_filter=subject)
     return sum((info.state.subjects or {}).values())
@@ -182,7 +182,7 @@ async def test_query_names_no_expired_fact(stock: Stock) -> None:
 async def test_others_are_answered_while_a_query_is_compared(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many or long facts that takes seconds."""
+    """The comparison of many or long facts takes seconds."""
     begun, answered = threading.Event(), threading.Event()
 
     def choose_slowly(*given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A forgotten fact is in no reply of any process once `forget` is answered, also without persist."""
+"""A forgotten fact is in no reply of any process after `forget` is answered, even without `persist`."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,15 +25,17 @@ from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed
 
 ASKED = 24
-"""Questions of each kind: with two services in the queue group, each of them gets some."""
+"""Requests of each kind, so many that each of the two processes in the queue group receives some."""
 
 SECRETIVE = "Anna is allergic to penicillin"
 
 
 @pytest_asyncio.fixture
 async def two_services(deployment: Deployment, stock: Stock, connection: Client) -> AsyncIterator[int]:
-    """Two facts that are projected, and two services that answer; persist does not run."""
-    await write_settings(connection, SettingsV1(wait_for_log_ms=20))  # in vain: persist does not run
+    """Project two facts, then run two `retrieve` consumers without `persist`; yield the last projected
+    position."""
+    # short, since waits for `persist` are in vain
+    await write_settings(connection, SettingsV1(wait_for_log_ms=20))
     await saved(stock, "ar_001", SECRETIVE, tier="profile")
     seq = await saved(stock, "ar_002", "Anna plays the cello", tier="profile")
     await persist(connection, deployment, seq)
@@ -44,7 +46,7 @@ async def two_services(deployment: Deployment, stock: Stock, connection: Client)
 
 
 async def replies(stock: Stock, verb: str, **request: Any) -> list[dict[str, Any]]:
-    """The replies to one question that is asked often, so that every service answers some."""
+    """Send the same request many times, so that each consumer answers some; return the replies."""
     return [await stock.ask(verb, **request) for _ in range(ASKED)]
 
 
@@ -67,7 +69,7 @@ async def test_a_forgotten_fact_is_in_no_reply_while_persist_is_down(stock: Stoc
 @pytest.mark.long
 @pytest.mark.usefixtures("two_services")
 async def test_forget_hides_fact_from_next_reply(stock: Stock) -> None:
-    """No question overtakes the notice that a user has changed, however soon it follows."""
+    """The notice of a change arrives before any request that is sent after the reply."""
     for number in range(20):
         fact_id = f"wk_{number:03}"
         seq = await saved(stock, fact_id, f"Anna has errand {number}", tier="profile")
@@ -98,7 +100,7 @@ async def test_persist_applies_forget_to_the_existing_row(
 
 
 async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
-    """The rows of the events about the user's facts, without texts, which a sweep may remove meanwhile."""
+    """Return the rows of the user's fact events, without texts, which a sweep may remove."""
     async with Database(deployment) as database:
         (events,) = await database.run_query(load_fact_events([("acme", "u1")]))
     return [each._replace(body=None) for each in events]

@@ -1,4 +1,4 @@
-"""Requests that are repeated with their id, after the server has forgotten the id of their event."""
+"""Requests repeated with their id after the duplicate window: they add nothing twice."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +27,7 @@ from tests.support.stock_client import Stock, persisted
 ReplyOfVerb = TypeVar("ReplyOfVerb", bound=Reply)
 
 SHORTEST_WINDOW = 0.1
-"""Shortest time, in seconds, in which the server drops a second event with the same id."""
+"""The shortest duplicate window that the server accepts, in seconds."""
 
 
 async def repeat_late(

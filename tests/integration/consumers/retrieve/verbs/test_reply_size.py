@@ -1,4 +1,5 @@
-"""Replies within the server's limit: `history` leaves out messages, and stores refuse what has no room."""
+"""The server's limit for a reply: `history` leaves out messages, and writes that no reply could show are
+refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tools of a bot's model, asked for by a stock client: facts, tasks and documents."""
+"""The tools of a bot's model, requested without the client of mnemon: facts, tasks and documents."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ SPACE = "memory.acme.u1"
 
 
 async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
-    """A fact as dedupe saves it."""
+    """Publish a fact as `dedupe` does; return its log position."""
     body = {
         "fact_id": fact_id,
         "fact": {"text": text, **fact},
@@ -42,7 +42,7 @@ async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
 
 @pytest_asyncio.fixture
 async def kept(stock: Stock, mnemon: Deployment) -> AsyncIterator[int]:
-    """Facts of each tier; one past its date."""
+    """Publish facts of each tier, one of them expired; yield the last log position."""
     await saved(stock, "ar_001", "Anna once lived in Perm", importance=2)
     await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile", importance=9)
     await saved(stock, "pf_002", "Анна любит чай", tier="profile", kind="preference")
@@ -417,7 +417,7 @@ async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp
     async with run_consumers(CONSUMERS, with_vectors):
         first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
         await stock.ask("forget", id=first["id"])
-        # So that what came before is read from the database.
+        # After this decision, the former facts are read from the database.
         await stock.ask("save", text="What does Anna drink every morning?")
         database = Database(deployment)
         await database.open()

@@ -1,4 +1,4 @@
-"""Facts changed by hand: found by what they say now at once, kept once, within the limits."""
+"""`update` by id: the new text is found at once, duplicates and full tiers are refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ from tests.support.stock_client import Stock, indexed, persisted
 
 
 class Stuck(PresetEmbedder):
-    """Never has an answer for what is said of a comet."""
+    """An embedder that does not return for texts with the word "comet"."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if any("comet" in text for text in texts):
@@ -41,7 +41,8 @@ class Stuck(PresetEmbedder):
 
 @dataclass(frozen=True)
 class Unindexed:
-    """mnemon without its index: the process that changes a fact indexes it. One profile fact fits."""
+    """Consumers without `index`, so that `dedupe` and `retrieve` write the points; the limit is one profile
+    fact."""
 
     stock: Stock
     vectors: VectorStore
@@ -50,7 +51,7 @@ class Unindexed:
         return [hit["id"] for hit in (await self.stock.ask("search", query=query))["hits"]]
 
     async def points(self) -> set[str]:
-        """The facts that have a point."""
+        """Return the ids of the facts that have a point."""
         pages = [page async for page in self.vectors.scroll(Collection.MEMORIES, ("acme", "u1"))]
         return {str(stored.payload["fact_id"]) for page in pages for stored in page}
 

@@ -1,4 +1,4 @@
-"""`update` by query: only the fact that is meant is changed, and otherwise none."""
+"""`update` by query changes only the fact that is meant, or none."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from tests.support.stock_client import Stock, indexed
 
 
 async def update(stock: Stock, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
-    """Ask by version 2."""
+    """Send the request in version 2."""
     message = await stock.connection.request(
         f"ask.{owner}.update.v2", json.dumps(request).encode(), timeout=60
     )
@@ -25,7 +25,7 @@ async def update(stock: Stock, owner: str = "acme.u1", **request: Any) -> dict[s
 
 
 async def updated_events(stock: Stock) -> int:
-    """How many facts the log says were changed."""
+    """Return the number of `fact.updated` events in the log."""
     subject = "memory.acme.*.fact.updated.v1"
     info = await stock.connection.jetstream().stream_info(LOG, subjects_filter=subject)
     return sum((info.state.subjects or {}).values())
