@@ -1,4 +1,5 @@
-"""Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
+"""Servers for the tests: a nats-server for each test, and a PostgreSQL for each worker with a schema for each
+test."""
 
 import fcntl
 import gc
@@ -39,7 +40,7 @@ WORKER_GROUPS = {
     "tests/e2e/stack/": "stack",
     "tests/integration/infra/models/": "models",
 }
-"""Groups of tests that one worker runs, by the beginning of the names; the first that fits counts.
+"""Groups of tests that one worker runs, by the first prefix of this table that a test's id begins with.
 
 The tests of a group share a stack of `mnemon up`, a library that takes long to import, or a build that two
 workers would write at once.
@@ -51,17 +52,17 @@ OWN_WORKERS = (
     "tests/e2e/stack/test_liveness.py",
     "tests/e2e/stack/test_rolling_upgrade.py",
 )
-"""Files of these groups whose tests take a minute or more each: they go to workers of their own."""
+"""Files of these groups whose tests take a minute or more each: each file has a worker of its own."""
 
 
 def _use_memory_disk() -> None:
-    """Put the servers' files into memory, where there is room: each flush of a disk takes milliseconds."""
+    """Use a folder in memory for the servers' files if it has room: a flush to disk takes milliseconds."""
     if (
         "TMPDIR" not in os.environ
         and MEMORY_DISK.is_dir()
         and shutil.disk_usage(MEMORY_DISK).free > LEAST_FREE
     ):
-        # The variable is for the processes that tests start.
+        # Processes that tests start read the variable.
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_DISK)
 
 
@@ -127,7 +128,7 @@ _use_memory_disk()
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_configuration_from_outside() -> None:
-    """Nothing that the developer's shell sets may decide which servers a test runs on."""
+    """Remove variables of the developer's shell, which could make tests use other servers."""
     for name in list(os.environ):
         if name.startswith(("MNEMON_", "OTEL_", "PG_")) or name == "DATABASE_URL":
             del os.environ[name]
@@ -141,7 +142,7 @@ def _processes_find_what_an_installation_has() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread_for_go() -> None:
-    """Run each nats-server on one processor: it wakes no idle threads, and takes a quarter less time."""
+    """Run each nats-server on one processor: without idle threads it takes a quarter less time."""
     os.environ["GOMAXPROCS"] = "1"
 
 
@@ -151,7 +152,7 @@ def _as_every_process_begins() -> None:
 
 
 class _Quick(Postgres):
-    """No test takes the machine's power away, and none leaves rows that are worth a vacuum."""
+    """A PostgreSQL without flushes and vacuum: no test tests a power failure or keeps many rows."""
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -160,8 +161,8 @@ class _Quick(Postgres):
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def database_url() -> AsyncIterator[str]:
-    """A PostgreSQL for this worker."""
-    # Not tmp_path: every start of pytest closes the folders above it for PostgreSQL's own account.
+    """Start a PostgreSQL for this worker, and yield its address."""
+    # Not `tmp_path`: each start of pytest makes its parent folders inaccessible to PostgreSQL's own account.
     with tempfile.TemporaryDirectory(prefix="mnemon-test-") as folder:
         server = _Quick(Path(folder), None)
         await server.start()
@@ -170,7 +171,8 @@ async def database_url() -> AsyncIterator[str]:
 
 
 class _Fleeting(NatsServer):
-    """A server whose folder is not read afterwards: it is killed, which saves an eighth of a second."""
+    """A server that is stopped by SIGKILL, which saves an eighth of a second; its folder is not read
+    again."""
 
     ending = ((signal.SIGKILL, 5.0),)
 
@@ -185,7 +187,7 @@ def _no_collections_left() -> Iterator[None]:
 
 @pytest_asyncio.fixture
 async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
-    """A nats-server of the test's own, without streams."""
+    """Start a nats-server without streams for the test, and yield its URL."""
     server = _Fleeting(tmp_path, None)
     await server.start()
     yield server.url
@@ -194,7 +196,7 @@ async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture
 async def connection(nats_url: str) -> AsyncIterator[Client]:
-    """A connection to the test's nats-server, with all streams and consumers provided."""
+    """Yield a connection to the test's nats-server, with all streams and consumers provisioned."""
     connection = await connect(nats_url, name="test")
     await provision(connection)
     yield connection
@@ -203,7 +205,7 @@ async def connection(nats_url: str) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def deployment(connection: Client, nats_url: str, database_url: str) -> Deployment:
-    """A deployment of the test's own: streams, and a migrated schema."""
+    """Return a deployment for the test, with streams and a migrated schema."""
     deployment = Deployment(
         nats_url=nats_url, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}"
     )
@@ -218,6 +220,6 @@ async def stock(connection: Client) -> Stock:
 
 @pytest_asyncio.fixture
 async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
-    """The consumers `persist` and `retrieve`, in this process."""
+    """Run the consumers `persist` and `retrieve` in this process."""
     async with run_consumers(("persist", "retrieve"), deployment):
         yield deployment
