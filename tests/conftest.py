@@ -1,5 +1,4 @@
-"""Servers for the tests: a nats-server for each test, and a PostgreSQL for each worker with a schema for each
-test."""
+"""Servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
 
 import fcntl
 import gc
@@ -52,7 +51,7 @@ OWN_WORKERS = (
     "tests/e2e/stack/test_liveness.py",
     "tests/e2e/stack/test_rolling_upgrade.py",
 )
-"""Files of these groups whose tests take a minute or more each: each file has a worker of its own."""
+"""Files of these groups whose tests take a minute or more each: each test is scheduled on its own."""
 
 
 def _use_memory_disk() -> None:
@@ -171,8 +170,7 @@ async def database_url() -> AsyncIterator[str]:
 
 
 class _Fleeting(NatsServer):
-    """A server that is stopped by SIGKILL, which saves an eighth of a second; its folder is not read
-    again."""
+    """A server that is killed at the end, which saves an eighth of a second: its folder is not read again."""
 
     ending = ((signal.SIGKILL, 5.0),)
 

@@ -27,8 +27,7 @@ TIMEOUT = 900
 
 @pytest.fixture
 def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """Start all services of compose.yaml as a project of their own; yield the ports of the broker and the
-    admin page."""
+    """Start all services of compose.yaml as a new project; yield the ports of broker and admin page."""
     chosen = {name: free_port() for name in ("NATS_PORT", "ADMIN_PORT")}
     monkeypatch.setenv("COMPOSE_PROJECT_NAME", "mnemon-test")
     for name, port in chosen.items():

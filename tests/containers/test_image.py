@@ -1,5 +1,4 @@
-"""The image of the Dockerfile, run in Linux namespaces without a container engine, as compose.yaml configures
-it."""
+"""The image of the Dockerfile, configured as in compose.yaml, in Linux namespaces without an engine."""
 
 import asyncio
 import os
@@ -72,8 +71,7 @@ async def servers() -> AsyncIterator[dict[str, str]]:
 
 
 def environment_of(service: str, servers: dict[str, str]) -> dict[str, str]:
-    """Return the environment variables of a service, with the test's servers in place of the containers'
-    names."""
+    """Return the environment variables of a service, with the test's servers in place of the containers."""
     composed = SERVICES[service]["environment"].items()
     given = {name: str(value) for name, value in composed if value is not None}
     del given["MNEMON_QDRANT_URL"]

@@ -1,5 +1,4 @@
-"""A cluster of three nats-servers: the death of one loses no acknowledged event and needs no restart of
-consumers."""
+"""A cluster of three nats-servers: the death of one loses no acknowledged event; consumers keep running."""
 
 import asyncio
 import json
@@ -118,6 +117,5 @@ async def test_cluster_keeps_erasure_over_three_leader_deaths(
         replayed = json.loads(rebuilt.out)
         assert replayed["events"] < replayed["position"], "nothing is where the erased events were"
         assert stored_rows(database_url, schema, OTHERS) == (1, 1), "of the one who stays"
-        # Messages of the servers' system account remain until the next snapshot, which is written within two
-        # minutes.
+        # Messages of the servers' system account remain until the next snapshot, after at most two minutes.
         assert all("$SYS" in path.parts for path in found_in(three.folders, SECRET))

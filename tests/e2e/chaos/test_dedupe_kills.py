@@ -68,8 +68,7 @@ async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -
 
 
 async def as_one_worker_decides(connection: Client) -> State:
-    """Decide on the proposals of the log in order, one at a time, with the pure functions of `dedupe`
-    only."""
+    """Decide on the proposals of the log one at a time, in order, with pure functions of `dedupe` only."""
     embedder, settings = PresetEmbedder(), SettingsV1()
     state: State = {}
     for user in USERS:
@@ -111,8 +110,7 @@ async def as_stored(deployment: Deployment) -> State:
 
 
 class Workers:
-    """Processes of `dedupe`, with the given number of workers in each. Only one process can open a vectors
-    folder."""
+    """Processes of `dedupe`, each with the given number of workers. A vectors folder permits one process."""
 
     def __init__(self, deployment: Deployment, *sizes: int) -> None:
         url = deployment.database_url
@@ -149,8 +147,7 @@ class Workers:
 
 
 async def decide_over_three_deaths(connection: Client, deployment: Deployment, *sizes: int) -> None:
-    """Publish proposals and kill all workers three times; the facts must equal those that one worker decides
-    in order."""
+    """Kill all workers three times between proposals; the facts must equal those of one worker in order."""
     mixed = proposals()
     position = AppliedPosition("dedupe")
     quarter = len(mixed) // 4

@@ -36,7 +36,7 @@ MESSAGES, WINDOW = 30, 10
 
 MANY, SOME = 80, 10
 """Numbers of users: many for one wire format, so that requests, results and rows take several pages; few for
-the others, because the amount does not depend on the format."""
+the other formats."""
 
 AT_ONCE = 8
 """Calls in flight at most."""
@@ -204,8 +204,8 @@ async def settings(connection: Client, **values: Any) -> None:
 async def test_killed_batch_extraction_answers_each_window_once(
     provider: str, users: int, connection: Client, deployment: Deployment
 ) -> None:
-    """Kill `extract` before the provider has the batch, before it confirms the batch, during a request for
-    the batch's state and while results are read."""
+    """Kill `extract` before the provider takes the batch, before it confirms the batch, during a request for
+    the batch's state, and while results are read."""
     places = [
         "before it takes the batch",
         "before it says that it has taken the batch",

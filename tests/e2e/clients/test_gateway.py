@@ -532,8 +532,7 @@ async def test_revoked_key_ends_its_open_stream(shared: Up) -> None:
 
 
 async def test_slow_bodies_without_a_key_hold_no_place(shared: Up) -> None:
-    """Clients without a key send bodies that never end; they use up none of the open requests of the
-    gateway."""
+    """Clients without a key send bodies that never end: they take none of the gateway's open requests."""
     async with tenant(shared) as client, AsyncExitStack() as stack:
         headers = "POST /v1/users/anna/save HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
         readers = []

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 NODE = Path(__file__).parent / "node"
 PAGE = Path(__file__).parents[3] / "docs" / "proxy.md"
 PATIENT_PROXY = {"MNEMON_PROXY_MEMORY_SECONDS": "30"}
-"""The proxy waits up to 30 s for memory: machines that run many tests are slow, and no test here measures
-speed."""
+"""The proxy waits up to 30 s for memory, since test machines are slow and no test here measures speed."""
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 
@@ -98,8 +97,7 @@ class Bot:
     model: ChatModel
 
     def openai(self, gateway: RunningGateway | None = None, **options: Any) -> openai.AsyncOpenAI:
-        """Return the official client, with the gateway's address and the tenant's key in place of the
-        provider's."""
+        """Return the official client, with the gateway's address and the tenant's key."""
         return openai.AsyncOpenAI(
             base_url=f"{(gateway or self.gateway).url}/openai/v1",
             **{"api_key": self.key, "max_retries": 0, "timeout": TIMEOUT, **options},

@@ -28,8 +28,7 @@ from tests.support.processes.stack import TIMEOUT, Up
 from tests.support.servers.qdrant import stack_schema
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
-"""The folder for screenshots. It is read on import, because the tests run without the variables of their
-caller."""
+"""The folder for screenshots, read on import: the tests run without the variables of their caller."""
 
 TOKEN: Final = "of this walk"
 REFUSED_FORM: Final = (
@@ -183,8 +182,7 @@ async def until(page: Page, shown: Locator) -> None:
 
 
 async def looks_at(page: Page, name: str, pictures: Path) -> None:
-    """Check that no element is wider than the page, in each width, and take a screenshot in light and
-    dark."""
+    """Check that no element is wider than the page, in each width; take screenshots in light and dark."""
     for how, width in WIDTHS.items():
         await page.set_viewport_size({"width": width, "height": 900})
         reaches = await page.evaluate("document.documentElement.scrollWidth")

@@ -73,8 +73,7 @@ def without_times(text: str) -> list[str]:
 
 @pytest.fixture
 def programs(shared: Up, tmp_path: Path) -> Path:
-    """Return a folder with the commands `uv`, which uses this environment, and `nats`, which uses the shared
-    stack."""
+    """Return a folder with the commands `uv`, for this environment, and `nats`, for the shared stack."""
     assert shared.endpoints
     folder = tmp_path / "bin"
     folder.mkdir()

@@ -1,5 +1,4 @@
-"""A full or read-only disk is reported with the next step; stored events stay, and the stack continues
-afterwards."""
+"""A full or read-only disk is reported with the next step; stored events stay, and the stack continues."""
 
 import asyncio
 import json
@@ -74,8 +73,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
-    # Clients for two cases: a server whose disk is full does not answer; one with a slow disk may take a
-    # second.
+    # A server whose disk is full does not answer; one with a slow disk may take a second.
     impatient = Timeouts(publish=3, retry=1)
     patient = Timeouts(publish=10, retry=TIMEOUT, ask=TIMEOUT)
 

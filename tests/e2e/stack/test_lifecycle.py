@@ -162,8 +162,7 @@ async def test_ended_server_is_restarted(stack: Up) -> None:
 
 
 async def asked_until(url: str, seq: int) -> list[str]:
-    """Return the user's messages as soon as there are any: consumers reconnect shortly after a restart of the
-    server."""
+    """Return the user's messages once there are any: consumers reconnect shortly after a server's restart."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:

@@ -1,5 +1,4 @@
-"""Faults of running processes: the process becomes unready, names the fault and the next step, and
-recovers."""
+"""Faults of running processes: the process is unready, names the fault and the next step, and recovers."""
 
 import asyncio
 import json

@@ -119,8 +119,7 @@ async def logged_with_its_trace(up: Up, trace_id: str) -> None:
 
 
 async def all_panels(up: Up, watching: Prometheus) -> None:
-    """Check that every query of the dashboard has data and every alert rule is evaluated, while bots send
-    messages."""
+    """Check that each query of the dashboard has data and each alert rule is evaluated while bots publish."""
     assert up.endpoints
     left = {
         query.replace("$__rate_interval", "1m")

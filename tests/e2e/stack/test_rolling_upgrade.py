@@ -125,7 +125,7 @@ class RollingUpgrade:
             assert done.code == 0, done
 
     def steps(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Yield the groups of consumers in upgrade order, each with whether its two versions may run
+        """Yield the groups of consumers in upgrade order, each with whether both versions may run
         together."""
         for names in self.old:
             is_blind = self._former.version == "0.1.0" and "index" in names
@@ -178,8 +178,7 @@ async def tell(story: Story, environment: Mapping[str, str], connection: Client,
 
 
 def count_summaries(state: State) -> State:
-    """Replace the texts of summaries, which differ between versions, by their number for each user and
-    event."""
+    """Replace the texts of summaries, which differ between versions, by their number per user and event."""
     counts = Counter((user, event) for user, event, *_ in state["summaries"])
     return {**state, "summaries": [(*each, number) for each, number in counts.items()]}
 
@@ -234,7 +233,7 @@ async def test_consumers_are_replaced_one_by_one_while_bots_talk(
                         await upgrade.old[names].stop()
                     await upgrade.new[names].start()
                     if "persist" not in names:
-                        # Up to this point an old `persist` may run beside the new one, and would drop the new
+                        # Until here, an old `persist` may run beside the new one, and would drop the new
                         # fields.
                         await publish_news(connection, f"pa_{number}", f"Rio{number}")
                     await go_on(number)

@@ -1,5 +1,4 @@
-"""Summaries of conversations: their number follows the settings, each message is covered once and in
-order."""
+"""Summaries of conversations: their number follows the settings; they cover each message once, in order."""
 
 import asyncio
 import json

@@ -284,8 +284,7 @@ async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) ->
     await change_settings(connection, lambda document: own, tenant="acme")
     has_begun = False
     while not has_begun:
-        # The server's schedule publishes this trigger once an hour. Repeated, as the setting may not have
-        # arrived yet.
+        # The server's schedule publishes this trigger once an hour. The setting may not have arrived yet.
         await connection.jetstream().publish(LIMITS, b"", stream=WORK)
         with suppress(nats.errors.TimeoutError):
             await evicted.next_msg(1)

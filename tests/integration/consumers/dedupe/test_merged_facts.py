@@ -33,8 +33,7 @@ async def learn(stock: Stock, number: int, text: str, conversation: str, **fact:
 
 
 async def merge(stock: Stock, relation: str = "same") -> int:
-    """Publish the comparison of the two facts, and wait until `dedupe` has merged them and `index` has the
-    result."""
+    """Publish the comparison of the facts; wait until `dedupe` has merged them and `index` has the result."""
     ended = await stock.connection.subscribe("memory.acme.u1.fact.forgotten.v1")
     pair = {"fact_id": "ar_002", "version": "s2", "other_id": "ar_001", "other_version": "s1"}
     compared = {"id": "c1", **pair, "relation": relation, "lineage": {"model": "openai/m-1"}}

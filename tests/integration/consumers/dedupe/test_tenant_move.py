@@ -28,8 +28,7 @@ TIMEOUT = 60.0
 async def revision(
     connection: Client, deployment: Deployment, database: Database, tmp_path: Path
 ) -> AsyncIterator[int]:
-    """Put the tenant into the write pause and deliver a proposal to `dedupe`; yield the revision of the
-    residence."""
+    """Deliver a proposal to `dedupe` in the tenant's write pause; yield the revision of the residence."""
     revision = await put_state(connection, "leaving", 0)
     located = locate_vectors(deployment, tmp_path / "vectors")
     async with (

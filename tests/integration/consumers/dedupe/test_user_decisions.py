@@ -112,8 +112,7 @@ async def test_user_without_decisions_here_is_unknown(anna: Anna) -> None:
 
 
 async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
-    """The log has another event with the decision's id, so this process does not know the user's latest
-    state."""
+    """The log has another event with the decision's id: this process lacks the user's latest state."""
     last = await anna.propose("Keeps bees")
     decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")

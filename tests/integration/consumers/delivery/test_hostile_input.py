@@ -37,8 +37,7 @@ NOTHING: Final = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_
 
 
 class Hostile(NamedTuple):
-    """A hostile message, with the expected `reason` and a part of its dead letter; both are "" if it is
-    applied."""
+    """A hostile message, with the reason and a part of its dead letter, which are "" if it is applied."""
 
     name: str
     reason: str = ""

@@ -1,5 +1,4 @@
-"""Messages that cannot be stored become dead letters with the reason; the other messages of the batch are
-stored."""
+"""Messages that cannot be stored become dead letters with the reason; others of the batch are stored."""
 
 import json
 from collections.abc import Mapping
@@ -77,8 +76,8 @@ def headers(letter: RawStreamMsg) -> Mapping[str, str]:
 async def test_five_poison_messages_among_a_thousand_become_letters(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """The consumer starts when the log is complete, so that its batches are full and contain one of the
-    poison messages each."""
+    """The consumer starts when the log is complete: each batch is full, and has one of the poison
+    messages."""
     positions = []
     for number, poison in enumerate(POISON):
         await fill_log(connection, 200, first=200 * number)
@@ -142,8 +141,7 @@ async def test_event_refused_by_the_database_becomes_a_letter(
 async def test_largest_poison_message_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """With its headers, the dead letter would exceed the server's maximum, and the server would close the
-    connection."""
+    """With its headers, the dead letter would exceed the server's maximum, and end the connection."""
     await stock.publish(MESSAGE, b"x" * connection.max_payload)
     await stock.say("good")
 

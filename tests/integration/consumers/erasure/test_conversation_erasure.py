@@ -111,8 +111,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     async def erased(before: Sequence[ReferenceEvent], conversation: str, item: str) -> Delivery:
-        """Return the event of the erasure as the verb builds it, from a database with all events before
-        it."""
+        """Return the erasure as the verb builds it, from a database with all events before it."""
         await forget_all(other_database)
         await write_rows(other_database, plan_batch([delivery_of(each) for each in before]).rows)
         below = len(before) + 1

@@ -1,5 +1,4 @@
-"""Erasure while models read messages of the user: nothing of the user returns, other users get their
-answers."""
+"""Erasure while models read messages of the user: other users get their answers, the erased one none."""
 
 import pytest
 from nats.aio.client import Client

@@ -1,5 +1,4 @@
-"""An erasure removes the user's triggers, schedules and dead letters of triggers, and keeps those of other
-users."""
+"""Erasure of triggers, schedules and dead letters of triggers; those of other users stay."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

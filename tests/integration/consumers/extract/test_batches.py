@@ -180,8 +180,7 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
     async with batch_extraction.running():
         await batch_extraction.cut_of(10)
         await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
-        # The batch is at its deadline. After the cancellation, its results are awaited for the same time
-        # again.
+        # The batch is at its deadline. Its results are awaited for as long again after the cancellation.
         await batch_extraction.sql(
             "UPDATE batches SET created_at = now() - interval '1 day', deadline_at = now()"
         )

@@ -1,5 +1,4 @@
-"""A provider with faults: each window is answered once, or given up with the cause, and each call is
-counted."""
+"""A provider with faults: each window is answered once or given up with the cause; each call is counted."""
 
 import asyncio
 import json
@@ -54,8 +53,7 @@ class Misbehaviour:
 
 
 def choosing(**changes: Any) -> Callable[[Body], Body]:
-    """Return a function that changes the choice of an answer: fields of the choice, or `content` of its
-    message."""
+    """Return a function that changes the choice of an answer: its fields, or the `content` of its message."""
 
     def change(body: Body) -> Body:
         choice = body["choices"][0] | {name: value for name, value in changes.items() if name != "content"}
@@ -91,8 +89,7 @@ def damaging(damage: Damage) -> Callable[[ProviderState], None]:
 
 
 def setting(**values: Any) -> Callable[[ProviderState], None]:
-    """Return a function that sets attributes of the provider's state, or of its faults if prefixed with
-    `faults__`."""
+    """Return a function that sets attributes of the provider's state, or with `faults__` of its faults."""
 
     def prepare(state: ProviderState) -> None:
         for name, value in values.items():
@@ -240,8 +237,7 @@ async def impatient_extraction(
 
 
 async def ended(impatient_extraction: ExtractionHarness, windows: int) -> None:
-    """Wait until the given number of windows is answered or given up; failed windows are due again at
-    once."""
+    """Wait until the given number of windows is answered or given up; failed windows are due at once."""
     async with asyncio.timeout(2 * TIMEOUT):
         while len(await impatient_extraction.log_of("window.answered")) < windows:
             await impatient_extraction.time_passes()

@@ -66,8 +66,7 @@ class Call:
 
 
 def summed(calls: Iterable[Call], since: datetime, until: datetime) -> list[CallTotals]:
-    """Return the expected totals, computed in plain Python: of several copies, the first in the log
-    counts."""
+    """Return the expected totals, computed in plain Python: of equal ids, the first in the log counts."""
     first: dict[tuple[str, str, str], Call] = {}
     for call in sorted(calls, key=lambda call: call.seq):
         first.setdefault((call.tenant, call.user, call.id), call)

@@ -262,8 +262,7 @@ async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 1.0)
     await vector_extraction.set(mode="batch")
     vector_extraction.server.state.answering = relating("same")
-    # The submission fails. `extract` looks for the batch at the provider, does not find it, and submits it
-    # again.
+    # The submission fails: `extract` looks for the batch, does not find it, and submits it again.
     vector_extraction.server.state.faults.requests.append(HttpFault(503, path="POST /v1/batches"))
     async with remembering(vector_extraction):
         await save(vector_extraction, 1, COAST)

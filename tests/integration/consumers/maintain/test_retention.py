@@ -1,4 +1,4 @@
-"""Retention: finished work is removed after some days, also from the log; a rebuild needs none of it."""
+"""Retention: finished work is removed after some days, also from the log; events for projections stay."""
 
 import asyncio
 from collections.abc import AsyncIterator

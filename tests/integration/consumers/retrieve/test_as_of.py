@@ -1,5 +1,4 @@
-"""Memory as of a former moment: replies show the state of that moment, without content that was erased
-later."""
+"""Memory as of a former moment: the state of that moment, without content that was erased later."""
 
 import asyncio
 import re

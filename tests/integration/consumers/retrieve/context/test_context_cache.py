@@ -135,8 +135,7 @@ def shown(reply: dict[str, Any]) -> str:
 
 
 async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: Any) -> None:
-    """Request the context until a complete reply satisfies the condition: under load, a part may be late at
-    first."""
+    """Request the context until a complete reply satisfies the condition: parts may be late under load."""
     async with asyncio.timeout(60):
         while True:
             reply = await stock.ask("context", **request)

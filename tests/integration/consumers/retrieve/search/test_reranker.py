@@ -36,8 +36,7 @@ async def reranking(
     stock: Stock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[RerankerServer]:
-    """Run all consumers with three facts and a reranker for the tenant `acme`, which is never paused after a
-    failure."""
+    """Run all consumers with three facts and a reranker for `acme` that is not paused after failures."""
     monkeypatch.setattr(hit_reranker, "RERANKER_PAUSE", 0.0)
     ours = reranker_endpoint.deployment
     deployed = vectors_deployment.model_copy(

@@ -314,8 +314,7 @@ async def test_home_is_found_by_a_move(
 async def test_a_question_about_a_period_finds_its_messages(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
-    """The messages of the period share no word with the question, nor do more older ones than a search
-    considers."""
+    """No message of the period has a word of the question, and there are many older messages without one."""
     now = datetime.now(UTC)
     for number in range(100):
         at = (now - timedelta(days=20 + number)).isoformat()

@@ -32,8 +32,7 @@ SECRETIVE = "Anna is allergic to penicillin"
 
 @pytest_asyncio.fixture
 async def two_services(deployment: Deployment, stock: Stock, connection: Client) -> AsyncIterator[int]:
-    """Project two facts, then run two `retrieve` consumers without `persist`; yield the last projected
-    position."""
+    """Project two facts, run two `retrieve` consumers without `persist`, and yield the last position."""
     # short, since waits for `persist` are in vain
     await write_settings(connection, SettingsV1(wait_for_log_ms=20))
     await saved(stock, "ar_001", SECRETIVE, tier="profile")

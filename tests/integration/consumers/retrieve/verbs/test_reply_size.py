@@ -1,5 +1,4 @@
-"""The server's limit for a reply: `history` leaves out messages, and writes that no reply could show are
-refused."""
+"""The server's limit for a reply: `history` leaves out messages, and writes beyond it are refused."""
 
 from typing import Any
 

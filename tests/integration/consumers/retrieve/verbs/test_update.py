@@ -41,8 +41,7 @@ class Stuck(PresetEmbedder):
 
 @dataclass(frozen=True)
 class Unindexed:
-    """Consumers without `index`, so that `dedupe` and `retrieve` write the points; the limit is one profile
-    fact."""
+    """Consumers without `index`: `dedupe` and `retrieve` write the points. The limit is one profile fact."""
 
     stock: Stock
     vectors: VectorStore
