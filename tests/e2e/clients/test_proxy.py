@@ -533,7 +533,7 @@ async def test_killed_gateway_loses_and_doubles_no_message(shared: Up, bot: Bot)
 
 
 @pytest.mark.long
-async def test_answers_come_while_the_memory_is_away(stack: Up) -> None:
+async def test_proxy_answers_while_memory_is_unreachable(stack: Up) -> None:
     patience = {"MNEMON_PROXY_MEMORY_SECONDS": "1"}
     async with (
         ChatModel().serve() as model,

@@ -92,7 +92,7 @@ def programs(shared: Up, tmp_path: Path) -> Path:
         pytest.param(QUICK_START, id="quick-start.md"),
     ],
 )
-async def test_every_block_does_what_the_page_says(
+async def test_every_block_runs_with_the_documented_output(
     shared: Up, programs: Path, tmp_path: Path, page: Path
 ) -> None:
     assert shared.endpoints

@@ -104,9 +104,7 @@ async def test_fact_saved_by_a_tool_too_outlives_the_conversation(
         assert await facts(stock) == {"ar_001": SEA}
 
 
-async def test_the_admin_page_shows_what_a_fact_was_merged_of(
-    stock: Stock, vectors_deployment: Deployment
-) -> None:
+async def test_admin_page_shows_the_facts_of_a_merge(stock: Stock, vectors_deployment: Deployment) -> None:
     async with run_consumers(CONSUMERS, vectors_deployment), browsing(vectors_deployment) as browser:
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")

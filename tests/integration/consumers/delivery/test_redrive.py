@@ -185,7 +185,7 @@ async def test_redrive_restores_no_erased_event(
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 0
 
 
-async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
+async def test_redrive_of_the_largest_event_keeps_the_letter(
     connection: Client, stock: Stock, is_applied: IsApplied
 ) -> None:
     await stock.publish("chat.acme.u1.-.message.v1", b"x" * connection.max_payload)
@@ -206,7 +206,7 @@ async def test_trigger_is_redriven(connection: Client, is_applied: IsApplied) ->
     assert await kept(connection) == []
 
 
-async def test_a_window_that_was_given_up_is_asked_for_once_more(
+async def test_redriven_letter_of_a_given_up_window_becomes_a_trigger(
     connection: Client, is_applied: IsApplied
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
@@ -223,7 +223,7 @@ async def test_a_window_that_was_given_up_is_asked_for_once_more(
     assert await kept(connection) == []
 
 
-async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
+async def test_letter_of_facts_beyond_the_limit_cannot_be_redriven(
     connection: Client, is_applied: IsApplied
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
@@ -234,9 +234,7 @@ async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
     assert await kept(connection) == [dead]
 
 
-async def test_a_letter_that_names_no_window_cannot_be_given_back(
-    connection: Client, is_applied: IsApplied
-) -> None:
+async def test_letter_without_a_window_cannot_be_redriven(connection: Client, is_applied: IsApplied) -> None:
     subject = "memory.acme.u1.window.answered.v1"
     unreadable = Dead("unreadable", "no JSON")
     await store_letter(connection, "extract", subject, unreadable, {"answer": "Да?"}, "w1")

@@ -159,7 +159,7 @@ async def test_results_are_matched_in_any_order(batch_extraction: ExtractionHarn
 
 
 @pytest.mark.long
-async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
+async def test_unanswered_lines_of_expired_batch_are_requested_online(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.faults.ending = "expired"
@@ -173,7 +173,7 @@ async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
 
 
 @pytest.mark.long
-async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_once(
+async def test_overdue_batch_is_cancelled_and_its_open_lines_are_requested_online(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000
@@ -192,7 +192,7 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
 
 
 @pytest.mark.long
-async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_line(
+async def test_failed_batch_is_submitted_again_and_then_requested_online(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.faults.ending = "failed"
@@ -245,7 +245,7 @@ async def test_messages_cleared_during_the_batch_give_no_fact(
 
 
 @pytest.mark.long
-async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: ExtractionHarness) -> None:
+async def test_provider_without_batches_gets_online_requests(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.has_batches = False
     async with batch_extraction.running():
         await batch_extraction.cut_of(5)
@@ -259,7 +259,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one(batch_extraction: 
 
 
 @pytest.mark.long
-async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
+async def test_batch_with_a_lost_confirmation_is_found_and_not_submitted_again(
     batch_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 4.0)
@@ -272,7 +272,7 @@ async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(
 
 
 @pytest.mark.long
-async def test_a_key_that_is_refused_holds_a_batch_back_until_it_is_mended_or_another_is_asked(
+async def test_batch_waits_for_a_valid_key_or_another_model(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.key = "another"

@@ -269,7 +269,7 @@ async def check(impatient_extraction: ExtractionHarness, ends: dict[str, End], t
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])
-async def test_misbehaving_answers_cover_every_sort(
+async def test_misbehaving_answers_end_each_window_once(
     mode: str, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = {f"thing {number}\n": change for number, (change, _) in enumerate(ANSWERS.values())}

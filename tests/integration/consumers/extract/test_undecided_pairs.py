@@ -163,7 +163,7 @@ async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(
     assert asked == [1, 1, 1, 0]
 
 
-async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(
+async def test_unreadable_answer_is_requested_again_without_pairs(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = lambda question: (

@@ -86,7 +86,7 @@ async def audited(connection: Client, deployment: Deployment) -> Audit:
         return await run_audit(connection, place.database, UserSample(), lambda *_: None, pages)
 
 
-async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
+async def test_summary_is_found_until_it_is_merged_or_cleared(
     stock: Stock, mnemon_with_short_window: Deployment, connection: Client
 ) -> None:
     await stock.say("Let us fly to Lisbon in May", "acme.u1.c")

@@ -44,7 +44,7 @@ async def found(stock: Stock, query: str, owner: str = "acme.u1", **request: Any
     return [hit["id"] for hit in reply["hits"]]
 
 
-async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
+async def test_messages_are_found_by_words_meaning_and_neighbours(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     await stock.say(

@@ -105,7 +105,7 @@ async def test_client_receives_the_error_about_an_unconfirmed_item(stock: Stock,
     assert not failed.value.retryable
 
 
-async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) -> None:
+async def test_read_by_tier_excludes_expired_facts(stock: Stock, kept: int) -> None:
     reply = await stock.ask("read", min_seq=kept)
     assert [fact["id"] for fact in reply["facts"]] == ["pf_001", "pf_002", "wk_002", "ar_001"]
     assert reply["seen_seq"] >= kept
@@ -151,9 +151,7 @@ async def test_get_returns_former_versions(stock: Stock, kept: int) -> None:
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
 
 
-async def test_get_takes_every_id_that_search_hands_out(
-    stock: Stock, mnemon_with_vectors: Deployment
-) -> None:
+async def test_get_accepts_every_id_of_search_hits(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
     await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
     added = await stock.ask(
