@@ -39,8 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project() -> Iterator[Path]:
-    """Yield a project whose packages have the names of mnemon's folders; its path fits PostgreSQL's
-    socket."""
+    """Yield a project whose packages have the names of mnemon's folders; its path is short for a socket."""
     with TemporaryDirectory() as name:
         for package in FOLDERS:
             (Path(name) / package).mkdir()

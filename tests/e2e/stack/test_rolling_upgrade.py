@@ -125,8 +125,7 @@ class RollingUpgrade:
             assert done.code == 0, done
 
     def steps(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Yield the groups of consumers in upgrade order, each with whether both versions may run
-        together."""
+        """Yield the groups of consumers in upgrade order, each with whether both versions may overlap."""
         for names in self.old:
             is_blind = self._former.version == "0.1.0" and "index" in names
             yield names, not (self._is_embedded and "index" in names) and not is_blind
@@ -233,8 +232,7 @@ async def test_consumers_are_replaced_one_by_one_while_bots_talk(
                         await upgrade.old[names].stop()
                     await upgrade.new[names].start()
                     if "persist" not in names:
-                        # Until here, an old `persist` may run beside the new one, and would drop the new
-                        # fields.
+                        # Until here, an old `persist` may run beside the new one, and would drop fields.
                         await publish_news(connection, f"pa_{number}", f"Rio{number}")
                     await go_on(number)
                     await search(birds)

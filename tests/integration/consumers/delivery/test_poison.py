@@ -76,8 +76,7 @@ def headers(letter: RawStreamMsg) -> Mapping[str, str]:
 async def test_five_poison_messages_among_a_thousand_become_letters(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """The consumer starts when the log is complete: each batch is full, and has one of the poison
-    messages."""
+    """The consumer starts when the log is complete: each batch is full and has one of the poison messages."""
     positions = []
     for number, poison in enumerate(POISON):
         await fill_log(connection, 200, first=200 * number)

@@ -154,7 +154,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
 async def test_rows_exposed_by_an_erasure_are_swept(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
-    """The copy is stored after the erasure of its id is found; the forget after it must still apply."""
+    """The copy has the id of an erased event: it is stored once this is seen; the forget must still apply."""
     saved = {"id": "e", "fact_id": "f", "fact": {"text": "old"}, "decision": {"proposal_id": "p"}}
     await stock.publish("memory.acme.u1.fact.saved.v1", saved)
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2})

@@ -43,7 +43,7 @@ async def facts(stock: Stock, owner: str = "acme.u1") -> set[str]:
 
 
 async def learned(stock: Stock) -> None:
-    """Create four facts before a new conversation, each with another source or a later change."""
+    """Create three facts from a message, change one of them, and save a fourth one by a tool."""
     said = await stock.say("I live in Perm with a cat")
     for text in (DRAWN, CHANGED, CONFIRMED):
         seq = await propose(stock, text, said)
