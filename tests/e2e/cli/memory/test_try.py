@@ -1,4 +1,4 @@
-"""`mnemon try`: save, read, find and forget a fact of a new user."""
+"""`mnemon try`: save, read, find and forget a fact of a user."""
 
 import json
 from pathlib import Path

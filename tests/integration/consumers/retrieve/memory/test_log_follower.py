@@ -1,4 +1,4 @@
-"""Log positions that replies have after `index` was reset."""
+"""The position of `index` that a log follower returns after a reset: 0 until the log is read again."""
 
 import asyncio
 import json
