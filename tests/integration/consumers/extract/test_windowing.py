@@ -1,4 +1,4 @@
-"""Windows of conversations: cut by one process at a time, in pages, and when the first conversation rests."""
+"""Windows of conversations: cut by one process at a time, in pages, and once a conversation is idle."""
 
 import asyncio
 import json
