@@ -1,4 +1,4 @@
-"""Only a new optional field, or other words, may change what is released."""
+"""A released schema may gain an optional field or change its descriptions; any other change is breaking."""
 
 import json
 from typing import Any, Literal
@@ -10,34 +10,34 @@ from mnemon_contracts.publication.compatibility import find_breaking_changes
 
 
 class Place(BaseModel):
-    """Where."""
+    """A place by its city."""
 
     city: str = Field(description="The city.")
 
 
 class PlaceWithStreet(BaseModel):
-    """Where exactly."""
+    """A place by its city and street."""
 
     city: str = Field(description="The town or city.")
     street: str | None = None
 
 
 class PlaceWithCountry(BaseModel):
-    """Where in the world."""
+    """A place by its city and country."""
 
     city: str
     country: str
 
 
 class Chain(BaseModel):
-    """Leads into itself."""
+    """A schema that refers to itself."""
 
     link: "Chain | None" = None
     size: int = Field(default=1, ge=1)
 
 
 class LongerChain(BaseModel):
-    """Leads into itself."""
+    """A schema that refers to itself, with another minimum of `size`."""
 
     link: "LongerChain | None" = None
     size: int = Field(default=1, ge=2)
@@ -63,7 +63,7 @@ RELEASED = schema(
 
 
 def changed(**fields: Any) -> dict[str, Any]:
-    """The released schema with some fields otherwise; None removes one."""
+    """Return the released schema with the given fields replaced; None removes a field."""
     current: dict[str, Any] = json.loads(json.dumps(RELEASED))
     replaced = {name: field for name, field in fields.items() if field is not None}
     new = schema(**replaced)
@@ -169,7 +169,7 @@ def test_breaking_change_is_named(current: dict[str, Any], expected: list[str]) 
     assert sorted(find_breaking_changes(RELEASED, current)) == sorted(expected)
 
 
-def test_a_contract_that_leads_into_itself_is_compared_once() -> None:
+def test_a_contract_that_refers_to_itself_is_compared_once() -> None:
     released, current = Chain.model_json_schema(), LongerChain.model_json_schema()
     current = json.loads(json.dumps(current).replace("LongerChain", "Chain"))
     assert find_breaking_changes(released, released) == []

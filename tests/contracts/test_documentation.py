@@ -1,4 +1,4 @@
-"""The page for bot authors says all there is, and every line of it can be run."""
+"""The page for bot authors documents every event, verb, field and error code, and its commands are valid."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_every_command_is_valid(command: list[str]) -> None:
     name = f"ask.{address.name}.v{address.version}.request" if asked else f"{address.name}.v{address.version}"
     assert (program, action) == ("nats", "req" if asked else "pub")
     CONTRACTS[name].model_validate_json(body, extra="forbid")
-    assert "{{" not in body  # the command would take it for a template
+    assert "{{" not in body  # `nats` reads it as a template
 
 
 def test_every_event_and_verb_has_a_command() -> None:
@@ -80,7 +80,7 @@ def test_the_pages_name_the_budget_that_a_context_has() -> None:
     assert f"It has at most `budget` tokens, else {budget}," in authors
 
 
-def test_every_link_within_the_page_leads_somewhere() -> None:
+def test_every_link_within_the_page_has_a_target() -> None:
     headings = re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)
     anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= anchors

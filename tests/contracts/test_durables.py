@@ -1,4 +1,4 @@
-"""Each durable is declared once: the server, the consumers, the metrics and the docs have the same ones."""
+"""Consumers, the server's configuration and the docs have exactly the durables that `DURABLES` declares."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def test_every_durable_belongs_to_a_consumer() -> None:
 
 
 @pytest.mark.parametrize("durable", DURABLES.values(), ids=DURABLES)
-def test_the_server_is_told_what_is_declared(durable: DurableConsumer) -> None:
+def test_configuration_for_the_server_has_the_declared_values(durable: DurableConsumer) -> None:
     config = build_consumer_config(durable)
     assert (config.durable_name, config.description) == (durable.name, durable.description)
     assert (config.ack_wait, config.max_ack_pending) == (durable.ack_wait, durable.max_ack_pending)

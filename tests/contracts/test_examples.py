@@ -13,7 +13,7 @@ from mnemon_contracts.publication.published import CONTRACTS, EXAMPLES, SCHEMAS,
 from mnemon_contracts.registry import EVENTS, EventContract
 
 FROM_A_NEWER_BOT = "from_a_newer_bot"
-"""Examples of this name hold fields that the contract does not know yet."""
+"""Name of the examples with fields that the contract does not declare."""
 
 ALL = [
     pytest.param(name, title, body, id=f"{name}-{title}")

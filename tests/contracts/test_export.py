@@ -27,7 +27,7 @@ MESSAGE = SCHEMAS / "message.v1.json"
 
 @pytest.fixture(scope="module")
 def files() -> Mapping[Path, str]:
-    """The generated files. Not a constant: every worker imports this module to collect its tests."""
+    """Text of each generated file. As a constant, every worker that imports the module would compute it."""
     return generate_files(published.load_examples())
 
 

@@ -21,7 +21,7 @@ LEVELS = {
 
 
 def log_calls() -> Iterator[tuple[str, str, ast.Call]]:
-    """Yield each call that logs at a level above debug, with its place and the name of the method."""
+    """Yield the file and line, the method and the call of each log message above the level debug."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             code = path.read_text(encoding="utf-8")

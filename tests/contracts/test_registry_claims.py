@@ -1,4 +1,4 @@
-"""The registry says who sends an event and who reacts to it: as the code does."""
+"""The senders and receivers of each event in the registry are those of the code."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ OUTSIDE = {"bot", "importer", "gateway"}
 
 
 def _calls(folder: Path) -> set[str]:
-    """The names of what the modules of a folder call; `Event.create_strict` is a call of `Event`."""
+    """Return the names that the modules of a folder call; `Event.create_strict` counts as `Event`."""
     calls = (
         node.func
         for path in folder.rglob("*.py")
@@ -34,15 +34,15 @@ def _calls(folder: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def calls_by_consumer() -> Mapping[str, set[str]]:
-    """The functions that each consumer calls; a fixture, because every worker imports this module."""
+    """Names that each consumer calls. As a constant, every worker that imports this module would build it."""
     return {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
 
 
 BY_A_FUNCTION = {"ModelCalledV2": "build_call_event"}
-"""Events that are made by a function which several consumers share."""
+"""Event classes that consumers create through a shared function, with the function's name."""
 
 READ_BACK = {("index", "document.added")}
-"""Made by a consumer from a row, and sent nowhere."""
+"""Pairs of a consumer and an event that the consumer creates from a row and does not send."""
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
