@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: deployments, consumers in this process, and servers of providers."""
+"""Fixtures of the integration tests: deployments, consumers in this process, and local provider servers."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -33,7 +33,7 @@ from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock
 
 AUTHORITY = Path(__file__).parents[1] / "support" / "servers" / "authority.pem"
-"""A certificate whose key is lost: it signs nothing."""
+"""Certificate of an authority without a private key; no certificate is signed by it."""
 
 REQUEST_WAITS = (
     (engine, "ANSWER_WAIT"),
@@ -47,32 +47,32 @@ REQUEST_WAITS = (
     (fact_verbs, "EMBEDDING_TIMEOUT"),
     (save, "DECISION_TIMEOUT"),
 )
-"""Seconds for which a request waits for PostgreSQL, the embedding model, the vector store and `dedupe`."""
+"""Modules and names of the constants, in seconds, that limit how long a request waits for servers."""
 
 
 @pytest.fixture(autouse=True)
 def _one_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give clients of providers one authority: each of them would load all of the system's in 20 ms."""
+    """Let clients of providers trust one authority; loading the system's authorities takes 20 ms for each."""
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
 
 
 @pytest.fixture(autouse=True)
 def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a request wait half a minute for servers: a busy machine takes longer than a bot waits."""
+    """Let requests wait 30 seconds for servers, because a busy machine exceeds the limits of production."""
     for module, name in REQUEST_WAITS:
         monkeypatch.setattr(module, name, 30.0)
 
 
 @pytest_asyncio.fixture
 async def mnemon_with_vectors(vectors_deployment: Deployment) -> AsyncIterator[Deployment]:
-    """All consumers with vectors, in this process."""
+    """Deployment with vectors, whose consumers all run in this process."""
     async with run_consumers(CONSUMERS, vectors_deployment):
         yield vectors_deployment
 
 
 @pytest_asyncio.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """Empty tables for one test."""
+    """Database with empty tables in a new schema."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     create_schema(deployment.database_url, deployment.database_schema)
     database = Database(deployment)
@@ -83,7 +83,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest_asyncio.fixture
 async def other_database(database_url: str) -> AsyncIterator[Database]:
-    """Tables of another generation."""
+    """Database in a second schema, as of another generation."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
     assert deployment.database_url is not None
     migrate_schema(deployment.database_url, deployment.database_schema)
@@ -93,13 +93,13 @@ async def other_database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def vectors_deployment(deployment: Deployment, tmp_path: Path) -> Deployment:
-    """A deployment with a folder of vectors."""
+    """Deployment with vectors: in a folder, or on the Qdrant server of the tests if there is one."""
     return locate_vectors(deployment, tmp_path / "vectors")
 
 
 @pytest.fixture
 def memory_client(connection: Client) -> MemoryClient:
-    """A bot's client of tenant `acme`."""
+    """Client of a bot of tenant `acme`."""
     return MemoryClient(connection, tenant="acme", timeouts=PATIENT)
 
 
@@ -112,14 +112,14 @@ def provider() -> Iterator[ProviderServer]:
 
 @pytest.fixture
 def embedding_endpoint() -> Iterator[Endpoint]:
-    """A local server that embeds."""
+    """Local endpoint of an embedding model."""
     with serve_embeddings() as endpoint:
         yield endpoint
 
 
 @pytest.fixture
 def reranker_endpoint() -> Iterator[RerankerServer]:
-    """A local server that reranks."""
+    """Local endpoint of a reranker."""
     with serve_endpoint(RerankerServer()) as endpoint:
         yield endpoint
 
@@ -128,7 +128,7 @@ def reranker_endpoint() -> Iterator[RerankerServer]:
 async def batch_extraction(
     stock: Stock, deployment: Deployment, provider: ProviderServer
 ) -> ExtractionHarness:
-    """Extraction in batches: a conversation rests after one second."""
+    """Extraction in batches; a conversation counts as idle after one second."""
     extraction = ExtractionHarness.on(stock, deployment, provider)
     await extraction.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
     return extraction
@@ -136,7 +136,7 @@ async def batch_extraction(
 
 @pytest_asyncio.fixture
 async def online_extraction(batch_extraction: ExtractionHarness) -> ExtractionHarness:
-    """Extraction by one call for each window."""
+    """Extraction with one online request for each window."""
     await batch_extraction.set(mode="online")
     return batch_extraction
 
@@ -145,7 +145,7 @@ async def online_extraction(batch_extraction: ExtractionHarness) -> ExtractionHa
 async def vector_extraction(
     stock: Stock, vectors_deployment: Deployment, provider: ProviderServer
 ) -> ExtractionHarness:
-    """Extraction by one call for each window, beside a folder of vectors."""
+    """Extraction with one online request for each window, in a deployment with vectors."""
     extraction = ExtractionHarness.on(stock, vectors_deployment, provider)
     await extraction.set(provider="openai", model=MODEL, mode="online", idle_seconds=1.0, pool_seconds=0)
     return extraction
@@ -163,6 +163,6 @@ def told() -> RebuildReport:
 
 @pytest_asyncio.fixture
 async def site(mnemon: Deployment) -> AsyncIterator[Site]:
-    """The place of a rebuild, beside a running mnemon."""
+    """Site of a rebuild of a running mnemon; excludes other rebuilds."""
     async with open_exclusive_site(mnemon) as site:
         yield site

@@ -1,4 +1,4 @@
-"""Conversations that benches publish: where their messages are in the log."""
+"""Log positions of the messages in conversations that benches publish."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Every bench that needs servers, at a small size: it runs, and measures what it says."""
+"""Benches that need servers, run at a small size; each returns its declared measurements."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ from tests.support.servers.qdrant import locate_vectors
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 FACTS = 2
-"""New facts of each user; as many proposals repeat them."""
+"""Number of new facts of each user; an equal number of proposals repeats them."""
 
 SEARCHED = ((search.MemorySize(1, 400), search.MemorySize(1, 10_000)), (search.MemorySize(2, 10),))
 
@@ -92,7 +92,7 @@ async def test_four_workers_decide_as_one_does(deployment: Deployment) -> None:
 
 
 def conversation_with_questions() -> bytes:
-    """Return a conversation as a LoCoMo file; the words of its two questions lead to the evidence."""
+    """Return a LoCoMo file with one conversation and two questions that share words with their evidence."""
     said = (
         ("Ann", "We adopted a tortoise called Speedy"),
         ("Bob", "Nice, we only have goldfish"),

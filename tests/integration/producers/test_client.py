@@ -1,4 +1,4 @@
-"""The client as a bot uses it: with a memory that works, and with one that does not."""
+"""The client as a bot uses it, with servers that answer and with servers that fail."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ IMPATIENT = Timeouts(publish=0.5, retry=0.5, ask=0.5)
 
 @pytest_asyncio.fixture
 async def memory(mnemon: Deployment) -> AsyncIterator[MemoryClient]:
-    """A client beside a running mnemon."""
+    """A client of tenant `acme`, connected to a running mnemon."""
     async with MemoryClient.connect(str(mnemon.nats_url), tenant="acme", timeouts=PATIENT) as memory:
         yield memory
 
@@ -150,7 +150,7 @@ async def test_a_wrong_tenant_is_named(connection: Client) -> None:
 
 
 async def _silence(_: Msg) -> None:
-    """Takes the request, and never answers."""
+    """Receive a request and send no reply."""
 
 
 def _answer(body: bytes) -> Callable[[Msg], Awaitable[None]]:
@@ -296,7 +296,7 @@ def test_client_in_uvloop_closes_after_its_server_has_ended(tmp_path: Path) -> N
 
 
 class Remarks(logging.Handler):
-    """Collects the log messages of a logger as they come."""
+    """A logging handler that queues the level and the text of each log message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -306,7 +306,7 @@ class Remarks(logging.Handler):
         self.said.put_nowait((record.levelno, record.getMessage()))
 
 
-async def test_a_server_that_stays_away_is_remarked_once(
+async def test_a_lasting_outage_of_the_server_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG, "mnemon.client")
@@ -363,7 +363,7 @@ async def test_one_server_of_several_is_enough(nats_url: str) -> None:
 
 
 class GuardedNatsServer(NatsServer):
-    """Has an administrator, and a bot that is confined to the tenant Acme and to inboxes of its own."""
+    """A server with an administrator, and with a bot whose permissions are those of tenant `Acme`."""
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -378,7 +378,7 @@ class GuardedNatsServer(NatsServer):
 
 @pytest_asyncio.fixture
 async def guarded(tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
-    """A server with permissions: its address, and who the bot is."""
+    """Arguments with which the bot connects to a provisioned server with permissions."""
     server = GuardedNatsServer(tmp_path, None)
     await server.start()
     admin = await connect(server.url.replace("//", "//admin:secret@"), name="admin")

@@ -1,4 +1,4 @@
-"""A publisher learns what became of an event: applied, rejected and why, or still waiting."""
+"""Outcome of a published event: applied, rejected with a reason, or waiting."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ MESSAGE = "chat.acme.u1.-.message.v1"
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_status_tells_what_became_of_an_event(stock: Stock) -> None:
+async def test_status_tells_the_outcome_of_an_event(stock: Stock) -> None:
     applied = await stock.say("hi")
     rejected = await stock.publish(MESSAGE, {"role": "narrator", "content": "x"})
     other = await stock.publish("chat.acme.u2.-.message.v1", b"{bad")
@@ -70,7 +70,7 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
     memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     async def publish(_: object) -> int:
-        """As a client of a newer version: this one sends nothing that would be rejected."""
+        """Publish a body that `persist` rejects and that this version of the client would refuse to send."""
         return await stock.publish(MESSAGE, {"role": "narrator", "content": "x"})
 
     monkeypatch.setattr(memory._publisher, "publish", publish)
@@ -89,4 +89,4 @@ async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, st
         seq = int(str(unknown.value).split()[2])
         async with run_consumers(("persist",), deployment), asyncio.timeout(60):
             while (await memory.outcome("u1", seq)).outcome == "waiting":
-                pass  # each question waits a moment for it
+                pass  # each request waits for the event for a moment

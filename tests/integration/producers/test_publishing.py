@@ -1,4 +1,4 @@
-"""The client's publishing against a real nats-server, also when the link or the server fails."""
+"""Publishing by the client through a real NATS server, also when the connection or the server fails."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def messages(numbers: range, *, ids: bool = True, content: str = "{}") -> Iterat
 
 
 async def stored(connection: Client) -> list[tuple[str, str, dict[str, str]]]:
-    """Everything in the log, in order: subject, content, headers."""
+    """Return subject, content and headers of each message in the log, in log order."""
     jetstream = connection.jetstream()
     count = (await jetstream.stream_info(LOG)).state.messages
     found: list[tuple[str, str, dict[str, str]]] = []
@@ -298,7 +298,7 @@ async def test_a_batch_of_which_a_part_is_lost_is_sent_again_whole(
 
 @dataclass
 class Answering:
-    """Stands for a stream: gives each publish the next of its answers, and the last one to all others."""
+    """Replies to publishes in place of a stream: the answers in turn, then the last answer again."""
 
     answers: list[dict[str, Any]]
     asked: int = 0
@@ -380,7 +380,7 @@ async def test_without_the_stream_the_error_says_what_to_do(nats_url: str) -> No
             await memory.publish_many(messages(range(1500)))
 
 
-async def test_a_server_that_is_gone_is_given_up(tmp_path: Path) -> None:
+async def test_publish_gives_up_on_a_server_that_does_not_return(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, None)
     await server.start()
     async with MemoryClient.connect(server.url, tenant="acme", timeouts=IMPATIENT) as memory:
