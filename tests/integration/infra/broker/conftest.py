@@ -1,4 +1,4 @@
-"""Fixtures of tests with a server of their own, or in which the process under test is told to end."""
+"""Fixtures of tests that start their own NATS server or in which the process receives SIGTERM."""
 
 import asyncio
 import signal
@@ -14,7 +14,7 @@ from tests.support.servers.log_server import LogServer
 
 @pytest.fixture
 async def terminated() -> AsyncIterator[asyncio.Event]:
-    """Set when this process is told to end; faults of earlier tests in the process are discarded."""
+    """Event that is set when this process receives SIGTERM; a fault of an earlier test is discarded."""
     take_fault()
     event = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""A batch in work stays with its process for as long as the durable allows, and no longer."""
+"""Messages of a batch in work are not redelivered until the durable's `handling_seconds` have passed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 ACK_WAIT = 0.5
-"""Seconds after which the server of these tests redelivers a message without a sign of its process."""
+"""Seconds without a progress report after which the server redelivers a message in these tests."""
 
 SOON = 10.0
 TRIGGER = "work.compact.acme.u1.main"
@@ -38,26 +38,26 @@ class HeldBatch:
 
 @dataclass
 class Compact:
-    """`compact` with a short `ack_wait`, one message, and a process that has it in work until told."""
+    """The durable `compact` with a short `ack_wait` and one message, and a handler that ends on request."""
 
     connection: Client
     durable: DurableConsumer
     held: HeldBatch
 
     async def take(self, connection: Client | None = None, seconds: float = SOON) -> Msg:
-        """The next message, over the given connection."""
+        """Fetch the next message, over the given connection or the one of the fixture."""
         jetstream = (connection or self.connection).jetstream()
         subscription = await jetstream.pull_subscribe_bind("compact", WORK)
         (message,) = await subscription.fetch(1, timeout=seconds)
         return message
 
     def process(self, message: Msg) -> asyncio.Task[None]:
-        """Begin to process a message."""
+        """Start a task that processes a message."""
         processor = BatchProcessor(self.durable, self.held.handle, 1000)
         return asyncio.create_task(processor.process(self.connection, [message]))
 
     async def all_acknowledged(self) -> None:
-        """Wait until the server has the outcome of each message; none was delivered twice."""
+        """Wait until the server has the outcome of each message; assert that none was redelivered."""
         jetstream = self.connection.jetstream()
         async with asyncio.timeout(SOON):
             while (info := await jetstream.consumer_info(WORK, "compact")).num_ack_pending:
@@ -67,7 +67,7 @@ class Compact:
 
 @pytest.fixture
 async def compact(connection: Client) -> Compact:
-    """A process may have a batch in work for four times `ack_wait`."""
+    """The durable `compact`, whose batches may be in work for four times `ack_wait`, with one message."""
     durable = replace(DURABLES["compact"], ack_wait=ACK_WAIT, handling_seconds=4 * ACK_WAIT)
     jetstream = connection.jetstream()
     await jetstream.add_consumer(WORK, build_consumer_config(durable))
@@ -118,5 +118,5 @@ async def test_message_of_a_dead_process_is_redelivered_after_ack_wait(compact: 
     await compact.held.begun.wait()
     working.cancel()
     await asyncio.wait({working})
-    again = await compact.take()  # within `SOON`: far less than a process may have a batch in work
+    again = await compact.take()  # within `SOON`, which is a tenth of `handling_seconds`
     assert Delivery.from_message(again).deliveries == 2

@@ -1,4 +1,4 @@
-"""Servers that are reached by TLS only and take keys: consumers and bots log in from the environment."""
+"""Consumers and bots connect over TLS with an NKey and a certificate authority from the environment."""
 
 import os
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ tls {{
 
 
 class EncryptedNatsServer(NatsServer):
-    """Takes one key, and talks by TLS only."""
+    """A server that accepts one NKey and requires TLS."""
 
     def __init__(self, data: Path, public: str) -> None:
         super().__init__(data, None)
@@ -44,7 +44,7 @@ class EncryptedNatsServer(NatsServer):
 
 
 def _seed(path: Path) -> str:
-    """Write the seed of a new key, and return what may be known of it."""
+    """Write the seed of a new NKey to `path`, and return its public key."""
     seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
     path.write_bytes(seed)
     return str(nkeys.from_seed(bytearray(seed)).public_key.decode())
@@ -54,7 +54,7 @@ def _seed(path: Path) -> str:
 async def encrypted_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[EncryptedNatsServer]:
-    """The server; the environment names all that it takes to get in."""
+    """The server; environment variables name its certificate and the file with the accepted seed."""
     server = EncryptedNatsServer(tmp_path, _seed(tmp_path / "seed"))
     monkeypatch.setenv(AUTHORITY, str(server.certificate))
     monkeypatch.setenv(NKEY_SEED, str(tmp_path / "seed"))

@@ -1,4 +1,4 @@
-"""A server that names a JetStream domain and an account in each delivery; consumers read it as any other."""
+"""Consumers handle deliveries whose reply subjects name a JetStream domain and an account."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

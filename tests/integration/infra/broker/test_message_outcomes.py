@@ -1,4 +1,4 @@
-"""How messages end: what cannot be buried comes again soon, and no letter is too large for the server."""
+"""Outcomes of messages: acknowledgement, redelivery, and dead letters that fit the server's limit."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ from mnemon_infra.embedded.nats_server import NatsServer
 SUBJECT = "chat.acme.u1.-.message.v1"
 POISON = Dead("invalid_body", "no JSON")
 SOON = 9.0
-"""Seconds: far less than the server would wait by itself for an answer."""
+"""Seconds within which a message is redelivered; less than half of `ACK_WAIT`."""
 
 
 @dataclass
 class PersistWorker:
-    """A worker that takes messages of `persist` and says how they end."""
+    """A worker that fetches messages of the durable `persist` and reports their outcomes."""
 
     connection: Client
     subscription: JetStreamContext.PullSubscription
@@ -45,7 +45,7 @@ class PersistWorker:
         await settle_batch(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
 
     async def open(self) -> tuple[int, int]:
-        """How many messages are not answered, and how many were not delivered yet."""
+        """Return the number of messages without an outcome and the number of undelivered messages."""
         await self.connection.flush()
         info = await self.connection.jetstream().consumer_info(LOG, "persist")
         return info.num_ack_pending or 0, info.num_pending or 0
@@ -53,7 +53,7 @@ class PersistWorker:
 
 @pytest_asyncio.fixture
 async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
-    """A server that takes no more than 1 MiB: the largest message is sent in no time."""
+    """Server with a limit of 1 MiB for a message, so that the largest message is sent quickly."""
     server = NatsServer(tmp_path, None, max_payload=1024 * 1024)
     await server.start()
     yield server.url
@@ -144,10 +144,10 @@ async def test_many_dead_letters_are_stored_in_groups(connection: Client, durabl
     assert sorted(int(each.data or b"") for each in found) == [*range(count)]
 
 
-async def test_a_letter_holds_the_message_as_long_as_the_server_takes_it(
+async def test_a_letter_holds_the_message_unless_it_exceeds_the_limit_of_the_server(
     connection: Client, durable: PersistWorker
 ) -> None:
-    """The server closes the connection of a client that sends it more than it takes."""
+    """A larger letter would make the server close the client's connection."""
     await say(connection, b"x")
     [message] = await durable.take()
     await durable.end([message], POISON)

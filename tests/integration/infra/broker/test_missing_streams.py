@@ -1,4 +1,4 @@
-"""Deleted streams: the error names the next step, and no new log starts beside rows of a former one."""
+"""Deleted streams: the error names the next step, and no new log starts while rows of a former log exist."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ async def consumed(deployment: Deployment, *names: str) -> None:
 
 
 async def persisted(stock: Stock) -> int:
-    """One message, in a database that is up to it; returns the position."""
+    """Publish a message, wait until it is persisted, and return its position."""
     seq = await stock.say("said before")
     assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, TIMEOUT) == seq
     return seq
@@ -60,7 +60,7 @@ async def test_consumers_do_not_start_without_the_settings(
 
 
 @pytest.mark.long
-async def test_rows_keep_a_new_log_from_being_written_beside_them(
+async def test_rows_of_a_former_log_prevent_events_in_a_new_log(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     async with run_consumers(["persist", "retrieve"], deployment):
@@ -73,7 +73,7 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
     problems = (await examine_deployment(deployment)).problems
     assert any(each.startswith("the log ends at position 0") for each in problems)
     assert await read_log_end(connection.jetstream()) == 0
-    for _ in range(seq):  # a backup
+    for _ in range(seq):  # as a restore does
         await stock.say("said before")
     await consumed(deployment, "persist", "retrieve")
     assert not any("the log ends" in each for each in (await examine_deployment(deployment)).problems)

@@ -1,4 +1,4 @@
-"""The repairs of nats-py: each gives what nats-py gives, where nats-py is right."""
+"""The patches of nats-py: each returns the same results as nats-py wherever nats-py is correct."""
 
 import asyncio
 import json
@@ -47,8 +47,8 @@ parse_as_nats_py = unpatched_header_parser()
 
 
 async def delivered(connection: Client) -> None:
-    """Wait until what was published on the connection has come back to it."""
-    # nats-py's ping overtakes what waits to be sent: it is the second one that comes after it.
+    """Wait until the connection has received the messages that were published on it."""
+    # nats-py sends its first ping before pending messages; only the second ping follows them.
     await connection.flush()
     await connection.flush()
 
@@ -62,7 +62,7 @@ async def test_a_fetch_whose_time_is_up_raises_what_faststream_expects(
 ) -> None:
     await connection.jetstream().add_consumer(LOG, ConsumerConfig(durable_name="one", max_waiting=1))
     subscription = await connection.jetstream().pull_subscribe_bind("one", LOG)
-    # Another one waits already, so the first request is refused; and the time is up before the second.
+    # Another request waits already, so the server refuses the first one; the time is up before the second.
     await connection.subscribe("another")
     await connection.publish(
         f"$JS.API.CONSUMER.MSG.NEXT.{LOG}.one", b'{"batch": 1, "expires": 60000000000}', reply="another"
@@ -96,21 +96,21 @@ async def test_fetch_of_a_batch_requests_its_heartbeat(connection: Client) -> No
 
 
 async def test_batch_of_large_messages_ends_early(connection: Client) -> None:
-    """A server drops a connection for which it has to keep too many bytes, 64 MB by default."""
+    """A server closes a connection for which more than 64 MB, its default, wait to be sent."""
     subscription = await pull(connection)
     sizes = [1_000_000] * 10 + [patches.BATCH_BYTES + 1] + [1_000] * 3
     for size in sizes:
         await connection.jetstream().publish(SUBJECT, bytes(size))
     batches: list[list[int]] = []
     while sum(map(len, batches)) < len(sizes):
-        with suppress(nats.errors.TimeoutError):  # of a request in which the next message has no room
+        with suppress(nats.errors.TimeoutError):  # the next message exceeds the bytes left in the request
             batches.append([len(message.data) for message in await subscription.fetch(100, 0.5)])
     assert [size for batch in batches for size in batch] == sizes
     assert max(sum(batch) for batch in batches if len(batch) > 1) <= patches.BATCH_BYTES
 
 
 async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_url: str) -> None:
-    """A dropped batch comes back after `ack_wait`; here that is longer than the test has patience."""
+    """Redelivery of a dropped batch would take `ack_wait`, which is longer than the test's timeout."""
     count = 400
     taken: list[Delivery] = []
     complete = asyncio.Event()
@@ -129,14 +129,14 @@ async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_
         for number in range(count):
             await connection.publish(SUBJECT, str(number).encode())
             if chance.random() < 0.5:
-                # Bursts and gaps of the length of the linger, which no part of the test waits for.
+                # Vary the gaps between messages around the linger of 4 ms; no assertion depends on them.
                 await asyncio.sleep(chance.uniform(0, 0.008))
         await asyncio.wait_for(complete.wait(), 60)
     assert sorted(int(each.body) for each in taken) == list(range(count))
     assert {each.deliveries for each in taken} == {1}
 
 
-async def test_a_message_at_hand_is_taken_and_no_longer_counted(connection: Client) -> None:
+async def test_received_message_is_returned_and_leaves_the_pending_counts(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
     for body in (b"a", b"bcd", b""):
         await connection.publish("anything", body)
@@ -146,7 +146,7 @@ async def test_a_message_at_hand_is_taken_and_no_longer_counted(connection: Clie
     assert (subscription.pending_msgs, subscription.pending_bytes) == (2, 3)
     assert [(await subscription.next_msg()).data for _ in range(2)] == [b"bcd", b""]
     assert (subscription.pending_msgs, subscription.pending_bytes) == (0, 0)
-    # Ends only when each message that was taken is counted as done.
+    # `drain` ends only when each received message is marked as done.
     await asyncio.wait_for(subscription.drain(), 60)  # type: ignore[no-untyped-call]
 
 
@@ -164,7 +164,7 @@ async def test_waiting_for_a_message_times_out(connection: Client) -> None:
         await subscription.next_msg(0.02)
 
 
-async def test_a_closed_connection_gives_nothing(connection: Client) -> None:
+async def test_next_message_of_a_closed_connection_raises(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
     await connection.publish("anything", b"abc")
     await delivered(connection)
@@ -221,7 +221,7 @@ _HEADERS = st.lists(_PIECES | st.binary(max_size=4) | st.text(max_size=4).map(st
 @example(b": without a name\r\n")
 @example("имя: значение\r\nname: значение\r\n".encode())
 def test_header_lines_are_read_as_nats_py_reads_them(raw: bytes) -> None:
-    raw = raw.decode(errors="ignore").encode()  # bytes that are not UTF-8 are read otherwise
+    raw = raw.decode(errors="ignore").encode()  # for bytes that are not UTF-8, the patch differs from nats-py
     assert patches.parse_header_lines(raw) == parse_as_nats_py(raw)
     assert patches.parse_header_lines(raw) == parse_as_nats_py(raw), "the second time from memory"
 
@@ -261,7 +261,7 @@ def test_bytes_that_are_not_utf_8_spell_no_id(characters: bytes, beside: bytes) 
             decode_token(patches._decode_text(token))
 
 
-def test_names_from_outside_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_of_header_names_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[bytes, str] = {}
     monkeypatch.setattr(patches, "_header_names", known)
     long = b"x" * 100_000
@@ -285,7 +285,7 @@ async def test_headers_arrive(connection: Client) -> None:
 async def test_consumers_continue_beside_a_missing_consumer(
     connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FastStream fetches again at once, for ever: each attempt must let the rest of the process run."""
+    """FastStream repeats a failed fetch without a pause; each attempt must let other tasks run."""
     monkeypatch.setattr(patches, "PAUSE", 0.001)
     subscription = await pull(connection)
     await connection.close()

@@ -1,4 +1,4 @@
-"""A log whose server has an older state: consumers stop before they write rows at positions twice."""
+"""Consumers end when the server's log has an older state, before they handle a position twice."""
 
 import asyncio
 from uuid import uuid4
@@ -63,7 +63,7 @@ async def test_consumers_end_when_the_log_has_an_older_state(
     fault = take_fault() or ""
     shorter = "the log on its leader mnemon ends at position 1, and had events up to position 3"
     rewritten = "the log on its leader mnemon has another event at position 3 than before"
-    assert fault.startswith((shorter, rewritten))  # its check may come before the new events
+    assert fault.startswith((shorter, rewritten))  # the check may precede the new events
     assert "`mnemon restore`" in fault
     assert any(reason.startswith(rewritten if written else shorter) for reason in reasons)
     await connection.close()

@@ -1,4 +1,4 @@
-"""Readers of a durable: a process creates and reads its durables again without a restart."""
+"""A process creates its deleted durables and renews lost subscriptions without a restart."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ TIMEOUT = 60.0
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check often, and take a reader for stalled after three seconds: it requests messages every two."""
+    """Check every 0.1 s; a reader counts as stalled after 3 s, because it requests messages every 2 s."""
     monkeypatch.setattr(presence, "CHECK_INTERVAL", 0.1)
     monkeypatch.setattr(durable_progress, "STALL_SECONDS", 3.0)
 
@@ -61,7 +61,7 @@ async def test_reader_that_the_server_forgot_subscribes_again(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("often")
-async def test_paused_durable_is_not_taken_for_stalled(
+async def test_paused_durable_does_not_count_as_stalled(
     connection: Client, deployment: Deployment, stock: Stock
 ) -> None:
     jetstream = connection.jetstream()

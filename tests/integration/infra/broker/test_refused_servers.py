@@ -1,4 +1,4 @@
-"""Servers that do not take us, or will not do: one message each, with the next step."""
+"""Servers that refuse the login or are unsuitable: one message each, with the next step."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ _BOT = "authorization { user: bot, password: secret }\n"
 
 
 class PasswordServer(NatsServer):
-    """It lets in who knows the password."""
+    """A server that accepts one user, with a password."""
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -42,7 +42,7 @@ class PasswordServer(NatsServer):
 
 @asynccontextmanager
 async def server_of_version(version: str) -> AsyncIterator[str]:
-    """As far as its first words: no binary of an old server is at hand."""
+    """Address of a server that sends the greeting of a NATS version and answers pings."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         about = {"server_id": "A", "version": version, "max_payload": 1048576, "headers": True, "proto": 1}
@@ -95,7 +95,7 @@ async def test_unreachable_address_is_no_refusal() -> None:
 
 @pytest.fixture
 def role(database_url: str) -> URL:
-    """A database that has a role without any rights."""
+    """Address of the database with the login of a role without privileges."""
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     name = f"role_{uuid4().hex[:12]}"
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
@@ -115,7 +115,7 @@ async def test_refused_database_login_names_cause_and_address(database_url: str)
     assert "secret" not in str(refused.value)
 
 
-def test_a_role_without_rights_is_told_what_to_do(role: URL) -> None:
+def test_missing_privileges_of_the_role_are_named_with_the_next_step(role: URL) -> None:
     with pytest.raises(DatabaseUnavailable, match=r"permission denied.*grant the right to the role"):
         migrate_schema(role, f"test_{uuid4().hex[:12]}")
 

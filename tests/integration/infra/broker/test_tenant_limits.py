@@ -1,4 +1,4 @@
-"""Limits of one tenant at the server: messages above them are refused, and other tenants are served."""
+"""Limits of a tenant at the NATS server: messages above them are refused, other tenants are unaffected."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.timeouts import Timeouts
 
 PERSISTENT = Timeouts(publish=1, retry=60)
-"""A refusal is found when an attempt has no answer in time: short attempts, and many of them."""
+"""Short attempts within a long retry: the client notices a refusal when an attempt times out."""
 
 
 def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Logins of tenants, tried by a stock client: what is another's is refused, one by one."""
+"""Permissions of logins, tested with a client of nats-py: each subject of another tenant is refused."""
 
 import asyncio
 import contextlib
@@ -64,7 +64,7 @@ LISTENED = [
     *("$JS.>", "$KV.>", "$SRV.>", "$SYS.>", "_INBOX_A"),
 ]
 
-# Where an acknowledgement or a reply would do harm.
+# Reply subjects at which an acknowledgement or a reply would do harm.
 REPLIES = [
     "chat.B.u.-.cleared.v1",
     "memory.B.u.fact.forgotten.v1",
@@ -80,17 +80,17 @@ REPLIES = [
 
 @dataclass
 class ObservedClient:
-    """A client of nats-py, and what the server has told it."""
+    """A client of nats-py, with the errors that the server has sent to it."""
 
     connection: Client
     refusals: list[str] = field(default_factory=list)
 
     async def refused(self, subject: str) -> bool:
-        """Whether the server says so of what was just sent."""
+        """Return whether the server reports a permissions violation for `subject` within 60 seconds."""
         await self.connection.flush()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(60):
-                while not self._said(subject):  # nats-py tells its listener a moment later
+                while not self._said(subject):  # nats-py calls the error callback later
                     await asyncio.sleep(0.01)
         return self._said(subject)
 
@@ -112,7 +112,7 @@ class TenantServer:
         return self.logins[tenant].add_to_url(self.server.url)
 
     async def stored(self) -> dict[str, dict[str, int]]:
-        """How often each subject is in the streams."""
+        """Return the number of messages by subject in each stream."""
         stream_context = self.operator.jetstream()
         names = (LOG, WORK, DEAD, "KV_settings")
         infos = [await stream_context.stream_info(name, subjects_filter=">") for name in names]
@@ -177,7 +177,7 @@ async def test_reply_reaches_only_the_requester(guarded: TenantServer) -> None:
         for reply in REPLIES:
             await bot.connection.publish("chat.A.u.-.message.v1", SAID, reply=reply)
             await bot.connection.publish("ask.A.u.history.v1", b"{}", reply=reply)
-        # The worker answers in order: with this, it has answered all.
+        # The worker answers in order: its answer to this request comes after all others.
         await bot.connection.request("ask.A.u.history.v1", b"{}", timeout=60)
         await bot.connection.jetstream().publish("chat.A.u.-.message.v1", SAID)
         await other.connection.flush()
@@ -300,7 +300,9 @@ async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: TenantServer) -
             assert await worker.refused(subject)
 
 
-async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: TenantServer, tmp_path: Path) -> None:
+async def test_a_new_tenant_is_accepted_while_others_stay_connected(
+    guarded: TenantServer, tmp_path: Path
+) -> None:
     cuts = 0
 
     async def cut() -> None:

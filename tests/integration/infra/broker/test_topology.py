@@ -1,4 +1,4 @@
-"""Streams, consumers and buckets come to be as the topology says, and stay so."""
+"""Provisioning creates streams, consumers and buckets as declared, and repairs drift."""
 
 import pytest
 from nats.aio.client import Client
@@ -45,7 +45,7 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
     assert {change.action for change in await list_drift(connection)} == {"unchanged"}
 
 
-async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
+async def test_a_consumer_with_a_new_filter_keeps_its_position(connection: Client) -> None:
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "dedupe")
     dedupe = build_consumer_config(DURABLES["dedupe"])
@@ -80,7 +80,7 @@ async def test_reset_of_a_consumer_is_refused_before_it_is_deleted(
     assert await reset_consumer(connection, LOG, "index") == 0
 
 
-async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:
+async def test_a_single_server_refuses_three_replicas(connection: Client) -> None:
     with pytest.raises(TooFewServers, match="MNEMON_REPLICAS"):
         await provision(connection, replicas=3)
     reported = {

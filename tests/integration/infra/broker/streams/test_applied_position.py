@@ -1,4 +1,4 @@
-"""The applied position is found, also while the server is slow."""
+"""The applied position of a consumer, also on a server that is slow or has an older state."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 
 class Silent:
-    """A server that does not answer for a while."""
+    """A server whose process can be suspended."""
 
     def __init__(self, process: psutil.Process, connection: Client) -> None:
         self.connection = connection
         self._process = process
 
     async def during(self, question: Coroutine[Any, Any, T]) -> T:
-        """The answer to a question that is asked while it is silent, for longer than an answer is awaited."""
+        """Start `question` with the server suspended, resume the server after 0.5 s, return the result."""
         try:
             self._process.suspend()
             async with asyncio.timeout(60):
@@ -46,7 +46,7 @@ class Silent:
 
 
 def has_stopped(process: psutil.Process) -> bool:
-    """The signal reaches one thread after the other: until then some of them answer."""
+    """Return whether all threads have stopped: the signal stops them one after another."""
     threads = (psutil.Process(thread.id) for thread in process.threads())
     return all(thread.status() == psutil.STATUS_STOPPED for thread in threads)
 
@@ -64,7 +64,7 @@ async def a_server(folder: Path) -> AsyncIterator[Silent]:
         await server.stop()
 
 
-async def test_a_server_that_is_silent_for_a_while_is_asked_again(
+async def test_requests_to_a_suspended_server_are_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "TIMEOUT", 0.2)
@@ -109,7 +109,7 @@ async def test_deleted_consumer_keeps_its_position_until_it_is_created_again(con
 
 
 async def test_server_that_lags_does_not_lower_the_position(log_server: LogServer) -> None:
-    """A server answers from an older state of the same consumer, as a new leader in a cluster may."""
+    """The server loads an older state of the consumer, as a new leader of a cluster may have."""
     connection = await connect(log_server.server.url, name="test")
     await provision(connection)
     stock = Stock(connection)

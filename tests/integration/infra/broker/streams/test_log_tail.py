@@ -1,4 +1,4 @@
-"""The tail of the log gives each event once, as the log takes it, whatever happens to the server."""
+"""The log tail yields each event once, in log order, also when the server restarts."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Groups of derived events come into the log together, each of them whole."""
+"""Groups of derived events are appended in shared batches, and each group is stored as a whole."""
 
 import asyncio
 from contextlib import suppress
@@ -28,7 +28,7 @@ def group(name: str, size: int) -> list[LogEvent]:
 
 
 async def batches(connection: Client) -> list[list[str]]:
-    """The event ids of the log, by the atomic batch that they came in; a single event is a batch."""
+    """Return the event ids of the log, one list for each atomic batch; a single event counts as a batch."""
     jetstream = connection.jetstream()
     found: dict[str, list[str]] = {}
     for seq in range(1, (await jetstream.stream_info(LOG)).state.last_seq + 1):
@@ -83,7 +83,7 @@ async def test_empty_groups_append_nothing(connection: Client) -> None:
 
 
 def build_answer(window: str, facts: int, *others: LogEvent) -> list[LogEvent]:
-    """Return the group of an answered window of one user, with further events."""
+    """Return the group of an answered window: proposals, the answer, `others` and the model call."""
     end = f"{window}:answered"
     proposed = [replace(each, omitted_if_known=end) for each in group("u1", facts)]
     proposed = [replace(each, id=f"{window}:{place}") for place, each in enumerate(proposed)]
@@ -96,7 +96,7 @@ def build_call(event_id: str) -> LogEvent:
 
 
 COMPARED = LogEvent("memory.acme.u1.fact.compared.v1", b"{}", "compared")
-"""Comparison of a pair of facts that two windows ask about."""
+"""Comparison of a pair of facts that the answers of two windows both contain."""
 
 
 async def test_group_whose_comparison_is_known_is_stored_as_a_whole(connection: Client) -> None:

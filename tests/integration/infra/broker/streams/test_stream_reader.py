@@ -1,4 +1,4 @@
-"""A stream is read from one end to the other, whatever its size and whatever happens meanwhile."""
+"""Reading of a stream in pages, from a position to the end, also when the consumer is lost."""
 
 from contextlib import aclosing
 
@@ -50,7 +50,7 @@ async def test_reader_starts_at_a_position_in_sized_pages(connection: Client) ->
     ]
 
 
-async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
+async def test_a_page_is_limited_in_bytes(connection: Client) -> None:
     size = 1_000_000
     count = PAGE_BYTES // size + 4
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""A sweep waits until its trigger is acknowledged, also if a killed server has the trigger again."""
+"""A sweep counts as waiting until its trigger is acknowledged; a killed server may restore the trigger."""
 
 import pytest
 from nats.js.errors import NotFoundError
@@ -13,7 +13,7 @@ from tests.support.servers.log_server import LogServer, await_reconnection
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
 
 
-async def test_handled_sweep_waits_no_more_although_the_server_has_its_trigger_again(
+async def test_handled_sweep_does_not_wait_although_the_server_restored_its_trigger(
     log_server: LogServer,
 ) -> None:
     connection = await connect(log_server.server.url, name="test")
