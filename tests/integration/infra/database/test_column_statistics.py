@@ -1,4 +1,4 @@
-"""PostgreSQL's statistics of columns hold no text of people's messages."""
+"""PostgreSQL's column statistics contain no text of messages, profiles or tasks."""
 
 from uuid import uuid4
 
@@ -33,7 +33,7 @@ IDS = {
     ),
     *("event", "role", "provider", "model", "purpose", "state", "reached"),
 }
-"""Columns of text that hold ids and words of ours."""
+"""Text columns that hold ids and values that mnemon defines; their statistics may be collected."""
 
 
 def sampled(connection: Connection) -> list[str]:
@@ -41,7 +41,7 @@ def sampled(connection: Connection) -> list[str]:
     return [row[0] for row in connection.exec_driver_sql(_SAMPLED)]
 
 
-async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock) -> None:
+async def test_statistics_contain_no_text_of_users(mnemon: Deployment, stock: Stock) -> None:
     for number in range(20):
         said = await stock.say(f"the otter {number % 3}", name="otter", metadata={"otter": number % 3})
         await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"animal": "otter"}})
@@ -58,7 +58,7 @@ async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock
         with engine.connect() as connection:
             assert sampled(connection) == []
             assert await database.run_query(count_statistics_with("otter")) == 0
-            # A column that somebody has sampled all the same is found by who looks after an erasure.
+            # The count that follows an erasure finds a column whose statistics an administrator has enabled.
             connection.exec_driver_sql("ALTER TABLE messages ALTER COLUMN content SET STATISTICS 100")
             assert sampled(connection) == ["messages.content"]
             connection.commit()

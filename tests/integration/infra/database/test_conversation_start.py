@@ -1,4 +1,4 @@
-"""Where a conversation begins: by a start or by the first message that names it, whichever comes first."""
+"""A conversation becomes current at each `started` event, or at the first message that names it."""
 
 import json
 from itertools import permutations
@@ -29,7 +29,7 @@ def started(seq: int, conversation: str, *, discard: bool = False) -> Delivery:
 
 
 async def shown(database: Database) -> tuple[str, dict[str, list[int]]]:
-    """The current conversation, and the positions of all messages by conversation."""
+    """Return the current conversation, and the positions of the visible messages by conversation."""
     places = [None, FIRST, "a", "b"]
     views = await database.run_query(
         load_newest_messages([NewestMessagesQuery("acme", "u1", place, 100) for place in places])
@@ -45,7 +45,7 @@ async def shown(database: Database) -> tuple[str, dict[str, list[int]]]:
 async def hold(
     database: Database, events: list[Delivery], current: str, expected: dict[str, list[int]]
 ) -> None:
-    """However the events are distributed over batches."""
+    """Write the events in one batch, and one by one in reverse order; assert the same result for both."""
     for batches in ([events], [[each] for each in reversed(events)]):
         await forget_all(database)
         for batch in batches:
@@ -53,17 +53,17 @@ async def hold(
         assert await shown(database) == (current, expected)
 
 
-async def test_a_start_after_a_naming_does_not_hide_it(database: Database) -> None:
+async def test_first_message_of_a_conversation_begins_it_before_a_later_start(database: Database) -> None:
     events = [said(1), said(2, "a"), said(3), said(4, "b"), said(5), started(6, "a"), said(7)]
     await hold(database, events, "a", {FIRST: [1], "a": [2, 3, 7], "b": [4, 5]})
 
 
-async def test_a_naming_after_a_start_begins_nothing(database: Database) -> None:
+async def test_message_of_a_started_conversation_does_not_begin_it_again(database: Database) -> None:
     events = [started(1, "a"), said(2), started(3, "b"), said(4), said(5, "a"), said(6)]
     await hold(database, events, "b", {"a": [2, 5], "b": [4, 6]})
 
 
-async def test_only_the_first_naming_begins_a_conversation(database: Database) -> None:
+async def test_only_the_first_message_of_a_conversation_begins_it(database: Database) -> None:
     events = [said(1, "a"), said(2, "b"), said(3), said(4, "a"), said(5)]
     await hold(database, events, "b", {"a": [1, 4], "b": [2, 3, 5]})
 
@@ -82,7 +82,7 @@ async def test_each_start_begins_a_conversation_again(database: Database) -> Non
     await hold(database, events, "a", {"a": [2, 6, 8], "b": [4, 7]})
 
 
-async def test_starts_and_namings_of_another_user_do_not_count(database: Database) -> None:
+async def test_starts_and_messages_of_another_user_do_not_count(database: Database) -> None:
     others = [
         Delivery(
             build_chat_subject("acme", "u2", conversation, name), body, f"o{seq}", "LOG", seq, 1, 1.8e9 + seq
@@ -99,7 +99,7 @@ async def test_starts_and_namings_of_another_user_do_not_count(database: Databas
 
 
 async def test_last_clear_or_discard_counts(database: Database) -> None:
-    """Of each conversation, whatever order they come in."""
+    """The last one of each conversation counts, in whatever order they are written."""
     told = [said(seq, place) for seq, place in ((1, "a"), (2, "b"), (4, "a"), (5, "b"), (8, "a"), (9, "b"))]
     for clears in permutations(
         [event(3, "cleared", "a"), event(6, "cleared", "a"), event(3 + 4, "cleared", "b")]
@@ -112,6 +112,6 @@ async def test_last_clear_or_discard_counts(database: Database) -> None:
 async def test_a_clear_takes_what_lies_below_it_in_its_conversation_only(database: Database) -> None:
     events = [said(1, "a"), said(2, "b"), event(3, "cleared", "a"), said(4, "a"), said(5)]
     await hold(database, events, "b", {"a": [4], "b": [2, 5]})
-    # On `-`, a clear is of the conversation that is the current one where it stands.
+    # A clear with `-` in its subject applies to the conversation that is current at its position.
     events = [said(1, "a"), said(2), event(3, "cleared", None), said(4, "b"), said(5), said(6, "a")]
     await hold(database, events, "b", {"a": [6], "b": [4, 5]})

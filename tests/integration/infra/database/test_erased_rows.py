@@ -1,4 +1,4 @@
-"""Rows below an erasure are not in the database, however many erasures there are, whatever comes first."""
+"""Rows below an erasure are removed, for any number of erasures and any order of writes."""
 
 import json
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def summary(seq: int, conversation: str, from_seq: int, user: str = "u1") -> Del
 
 
 async def held(database: Database, table: str) -> set[tuple[str, int]]:
-    """The rows of a table: user and position."""
+    """Return user and position of each row of a table."""
     async with database.transaction() as connection:
         statement = SQL("SELECT user_id, seq FROM {}").format(Identifier(table))
         return {(user, seq) for user, seq in await (await connection.execute(statement)).fetchall()}
@@ -68,7 +68,7 @@ async def hold_in_any_order(
     events: Sequence[Delivery],
     expected: set[tuple[str, int]],
 ) -> None:
-    """Write erasures first, last, one after another, and together with the events."""
+    """Write erasures first, last, one by one, and in one batch with the events; assert the rows each time."""
     orders: list[list[Sequence[Delivery]]] = [
         [erasures, events],
         [events, erasures],
@@ -83,7 +83,7 @@ async def hold_in_any_order(
 
 
 @pytest.mark.parametrize(("table", "name", "body"), TABLES)
-async def test_each_user_loses_what_lies_below_the_own_erasure(
+async def test_erasure_removes_the_rows_of_its_user_below_it(
     database: Database, table: str, name: str, body: dict[str, Any]
 ) -> None:
     below = {"u1": 10, "u2": 20, "u3": 30}
@@ -114,7 +114,7 @@ async def test_a_summary_goes_with_the_first_message_that_it_covers(database: Da
 
 
 @pytest.mark.parametrize("together", [True, False])
-async def test_each_copy_of_an_erasure_takes_what_lies_below_it(database: Database, together: bool) -> None:
+async def test_each_copy_of_an_erasure_removes_the_rows_below_it(database: Database, together: bool) -> None:
     body = {"up_to_seq": 2**53 - 1}
     copies = [event(seq, "user.erased", body, event_id="gone") for seq in (5, 9)]
     events = [event(seq, "message", SAID) for seq in (7, 10)]
@@ -125,7 +125,7 @@ async def test_each_copy_of_an_erasure_takes_what_lies_below_it(database: Databa
         assert await held(database, "messages") == {("u1", 10)}
 
 
-async def test_of_each_erased_conversation_goes_what_lies_below_its_own_erasure(database: Database) -> None:
+async def test_erasure_of_a_conversation_removes_its_rows_below_the_erasure(database: Database) -> None:
     erasures = [
         erased(100, 10, conversation="a"),
         erased(101, 20, conversation="b"),
@@ -149,7 +149,7 @@ async def test_of_each_erased_conversation_goes_what_lies_below_its_own_erasure(
         await hold_in_any_order(database, "memory_events", erasures, summaries, left)
 
 
-async def test_of_an_erased_conversation_goes_what_was_said_while_it_was_the_current_one(
+async def test_erasure_of_a_conversation_removes_messages_within_its_spans(
     database: Database,
 ) -> None:
     spans = [{"from_seq": 3, "to_seq": 5}, {"from_seq": 8, "to_seq": 10}]
@@ -162,7 +162,7 @@ async def test_of_an_erased_conversation_goes_what_was_said_while_it_was_the_cur
     await hold_in_any_order(database, "messages", erasures, events, expected)
 
 
-async def test_of_several_erasures_of_a_conversation_each_takes_what_was_drawn_from_it(
+async def test_each_erasure_of_a_conversation_removes_the_facts_derived_from_it(
     database: Database,
 ) -> None:
     erasures = [
@@ -176,7 +176,7 @@ async def test_of_several_erasures_of_a_conversation_each_takes_what_was_drawn_f
 
 
 @pytest.mark.parametrize(("table", "name", "body"), TABLES)
-async def test_of_copies_in_several_batches_the_first_in_the_log_counts(
+async def test_row_of_copies_in_several_batches_has_the_first_position(
     database: Database, table: str, name: str, body: dict[str, Any]
 ) -> None:
     for order in permutations((4, 5, 6)):

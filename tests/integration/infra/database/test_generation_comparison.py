@@ -1,4 +1,4 @@
-"""Comparison of two generations: a page ends after a number of rows, or of bytes."""
+"""Comparison of two generations in pages, which are limited in rows and in bytes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Leases: one holder, whose name others learn, and no lease of a holder that is gone."""
+"""Leases: one holder at a time, named in the error for others; a lease ends with its holder."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ async def test_lease_of_a_holder_that_does_not_renew_it_ends(
                 await wait_for_lease(second, "move", "t5")
                 has_ended = True
 
-        with pytest.raises(DatabaseUnavailable):  # nothing is left to commit
+        with pytest.raises(DatabaseUnavailable):  # no connection is left for the commit
             await hold_without_renewal()
         assert has_ended, "the block begins, and its lease ends"
 

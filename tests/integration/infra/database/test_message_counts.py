@@ -1,4 +1,4 @@
-"""Visible messages are counted between log positions, as they would be read."""
+"""Counts of visible messages between log positions equal the number of messages that a read returns."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ async def test_counts_begin_at_each_edge(database: Database) -> None:
     assert await counts(database, "b", 3) == []
 
 
-async def test_messages_on_the_current_conversation_count_where_they_belong(database: Database) -> None:
+async def test_messages_without_a_conversation_count_in_the_current_one(database: Database) -> None:
     events = [event(1, "started", "a"), message(2), message(3), event(4, "started", "b"), message(5)]
     events += [event(6, "started", "a"), message(7), message(8, "b"), message(9)]
     await write_rows(database, plan_batch(events).rows)
@@ -54,7 +54,7 @@ async def test_messages_on_the_current_conversation_count_where_they_belong(data
     "ending",
     [("cleared", "a", {}), ("cleared", None, {}), ("started", "c", {"discard_previous": True})],
 )
-async def test_messages_that_are_gone_do_not_count(database: Database, ending: tuple[str, str, Any]) -> None:
+async def test_removed_messages_do_not_count(database: Database, ending: tuple[str, str, Any]) -> None:
     kind, conversation, body = ending
     before = [event(1, "started", "a"), message(2), message(3, "a")]
     await write_rows(
@@ -63,7 +63,7 @@ async def test_messages_that_are_gone_do_not_count(database: Database, ending: t
     assert await counts(database, "a", 3) == [(3, 1)]
 
 
-async def test_the_counts_are_those_of_what_is_read(database: Database) -> None:
+async def test_counts_equal_the_number_of_messages_read(database: Database) -> None:
     events = [
         event(seq, "started", "ab"[seq // 7 % 2]) if seq % 7 == 0 else message(seq, (None, "a", "b")[seq % 3])
         for seq in range(1, 100)

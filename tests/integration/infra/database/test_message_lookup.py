@@ -1,4 +1,4 @@
-"""Looking up what was found: only what may be shown, and its neighbours in the conversation."""
+"""Lookup of found messages: the visible ones, with their neighbours in the conversation."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Messages of ranges: which are visible, and how many bytes a page has."""
+"""Visible messages of ranges, read in pages of limited bytes."""
 
 import json
 from typing import Any

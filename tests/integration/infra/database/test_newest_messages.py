@@ -1,4 +1,4 @@
-"""The newest messages of a conversation: how much content is read."""
+"""The newest messages of a conversation, read up to a limit of bytes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The pool of connections: as many as are configured, in parts of an address too."""
+"""Size of the connection pool, as configured; the address is given in parts."""
 
 import asyncio
 from uuid import uuid4
@@ -12,7 +12,7 @@ from mnemon_infra.database.migration import migrate_schema
 
 
 async def _named(connection: Connection) -> int:
-    """Connections of this pool that the server has."""
+    """Return the number of connections that the server has with the name of this pool."""
     found = await connection.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = current_setting('application_name')"
     )

@@ -1,4 +1,4 @@
-"""Cost of a read at the database, for any amount of stored rows and any number of readers."""
+"""Rows and queries that a read costs in PostgreSQL, with many stored rows and concurrent readers."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def said(user: str, seq: int, conversation: str | None = None) -> Delivery:
 
 
 def touched(plan: dict[str, Any]) -> float:
-    """Rows that the scans of a plan read, those dropped by a filter included."""
+    """Return the number of rows that a plan's scans of `messages` read, with those that a filter dropped."""
     own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
     below = sum(touched(part) for part in plan.get("Plans", ()))
     return float(below + (own if plan.get("Relation Name") == "messages" else 0))

@@ -1,4 +1,4 @@
-"""The migrations make the tables that the statements are written for."""
+"""The migrations create exactly the tables that `tables.py` declares."""
 
 from typing import Any
 from uuid import uuid4
@@ -44,7 +44,7 @@ def test_migrations_and_tables_agree(database_url: str) -> None:
 
 @pytest.fixture
 def former_schema(database_url: str) -> str:
-    """A schema that 0.2.0 made, with the comments of its columns."""
+    """Name of a schema with the tables and the column comments of mnemon 0.2.0."""
     schema = f"test_{uuid4().hex[:12]}"
     with open_schema(database_url, schema).begin() as connection:
         connection.exec_driver_sql(f"CREATE SCHEMA {schema}")

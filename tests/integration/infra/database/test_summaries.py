@@ -1,4 +1,4 @@
-"""The summaries that count: those that no other stands for, however many there were."""
+"""Live summaries: those that are not merged into another summary, of any number of stored ones."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def stored(seq: int, subject: str, **body: Any) -> Delivery:
 
 
 def a_long_conversation() -> tuple[list[Delivery], list[str]]:
-    """Its events: of six summaries one is made, again and again; and the ids of those that count then."""
+    """Return the events of a conversation whose summaries were merged repeatedly, and the live ids."""
     said = build_chat_subject("acme", "anna", "c", "message")
     events = [stored(seq, said, role="user", content="hello") for seq in range(1, WRITTEN * 6 + 1)]
     live: list[str] = []
@@ -52,7 +52,9 @@ async def live_ones(database: Database, limit: int) -> list[str]:
 
 
 @pytest.mark.parametrize("analysed", [False, True])
-async def test_of_a_long_conversation_only_the_newest_are_read(database: Database, analysed: bool) -> None:
+async def test_only_the_newest_summaries_of_a_long_conversation_are_read(
+    database: Database, analysed: bool
+) -> None:
     events, live = a_long_conversation()
     await write_rows(database, plan_batch(events).rows)
 
@@ -63,7 +65,7 @@ async def test_of_a_long_conversation_only_the_newest_are_read(database: Databas
         if analysed:
             await connection.execute("ANALYZE")
         found = await explained(connection, module._NEWEST, wanted)
-    # And the conversation's first message, which says since when there is the conversation.
+    # One more row: the first message of the conversation, at which the conversation begins.
     assert touched(found) <= 2 * (3 + module.SLACK) + 1
     assert scans(found) <= {"Index Scan", "Index Only Scan"}
 
@@ -72,7 +74,7 @@ async def test_the_summaries_of_all_conversations_are_those_of_each(database: Da
     events, live = a_long_conversation()
     other = {"conversation": "d", "text": "other", "summary_id": "other", "from_seq": 1, "to_seq": 2}
     subject = build_memory_subject("acme", "anna", "summary.written")
-    # Another conversation's summary of the same name is not what was merged.
+    # A summary of another conversation with an equal id was not merged.
     same = other | {"summary_id": "s0"}
     await write_rows(database, plan_batch([*events, stored(200_000, subject, **other)]).rows)
 
@@ -100,7 +102,7 @@ async def test_summaries_below_a_watermark_do_not_count(database: Database) -> N
     cleared = stored(99_999, build_chat_subject("acme", "anna", "c", "cleared"))
     after = {"conversation": "c", "text": "new", "summary_id": "new", "from_seq": 100_001, "to_seq": 100_010}
     subject = build_memory_subject("acme", "anna", "summary.written")
-    # Written as the clear came: it covers what is gone, too.
+    # Written concurrently with the clear, so that it covers cleared messages too.
     across = after | {"summary_id": "across", "from_seq": 99_998, "to_seq": 100_000}
     await write_rows(database, plan_batch(events).rows)
     assert await live_ones(database, 10) == live

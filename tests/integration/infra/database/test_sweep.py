@@ -1,4 +1,4 @@
-"""Sweep of a user's rows: what is left of a message below a watermark."""
+"""Sweep of a user's rows: columns that a message below a watermark keeps."""
 
 import json
 
@@ -32,7 +32,7 @@ async def _load_rows(database: Database) -> list[dict[str, object]]:
     return await database.run_query(query)
 
 
-async def test_sweep_leaves_no_value_of_a_message_but_its_place_and_time(database: Database) -> None:
+async def test_sweep_keeps_identity_position_and_time_of_a_message_only(database: Database) -> None:
     events = [("message", MESSAGE), ("cleared", {})]
     deliveries = [
         Delivery(

@@ -1,4 +1,4 @@
-"""Undecided pairs, read from the rows."""
+"""Queries of undecided pairs of facts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which messages are not covered yet: the oldest of each conversation, and what finding them costs."""
+"""Uncovered messages: the oldest of each conversation are found, at a limited cost."""
 
 import json
 from datetime import UTC, datetime
@@ -56,7 +56,7 @@ async def stretches(
 
 
 async def noted(database: Database, seq: int, name: str, conversation: str | None, body: Any) -> None:
-    """A row as of `window.answered` and `batch.intended`."""
+    """Write a row of `memory_events`, such as of `window.answered` or `batch.intended`."""
     values = {"tenant": "acme", "user_id": "anna", "event_id": f"e{seq}", "seq": seq, "at": 1.8e9}
     values |= {"event": name, "item": "i", "conversation": conversation, "body": body}
     row = MemoryRow(("acme", "anna", f"e{seq}"), seq, name, json.dumps(values).encode())
@@ -131,7 +131,7 @@ async def test_messages_on_the_current_conversation_go_by_its_spans(database: Da
     assert await stretches(database, "summaries", at_most=1) == {"a": [6], "b": [4]}
 
 
-async def test_summaries_cover_up_to_the_furthest_that_is_not_gone(database: Database) -> None:
+async def test_summaries_cover_up_to_the_last_position_of_those_left(database: Database) -> None:
     await write_rows(database, plan_batch([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
     await write_rows(database, plan_batch([summary(21, "a", 2, 6), summary(22, "a", 8, 12)]).rows)
     assert (await stretches(database, "summaries"))["a"] == [14, 16, 18, 20]
@@ -141,7 +141,7 @@ async def test_summaries_cover_up_to_the_furthest_that_is_not_gone(database: Dat
     assert len((await stretches(database, "summaries"))["b"]) == 10
     assert len((await stretches(database, "windows"))["a"]) == 10
 
-    # What covers something that is gone covers nothing: it may have been written as the clear came.
+    # A summary of a cleared message covers nothing: it may have been written concurrently with the clear.
     await write_rows(
         database, plan_batch([event(24, "cleared", "a"), summary(27, "a", 20, 26), said(25, "a")]).rows
     )
@@ -149,7 +149,7 @@ async def test_summaries_cover_up_to_the_furthest_that_is_not_gone(database: Dat
     assert (await stretches(database, "summaries"))["a"] == [25, 26, 28]
 
 
-async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: Database) -> None:
+async def test_rows_and_events_of_windows_cover_messages(database: Database) -> None:
     await write_rows(database, plan_batch([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
     await noted(database, 21, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 8})
     await noted(database, 22, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 4})
@@ -177,7 +177,7 @@ async def test_removed_messages_are_not_unsummarised(database: Database) -> None
     assert await stretches(database, "summaries") == {"a": [7]}
 
 
-async def test_many_users_are_looked_through_together(database: Database) -> None:
+async def test_many_users_are_read_in_one_query(database: Database) -> None:
     await write_rows(
         database, plan_batch([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows
     )
@@ -210,14 +210,14 @@ async def test_long_conversations_are_read_in_part(database: Database) -> None:
 
 
 def touched(node: dict[str, Any]) -> float:
-    """Rows that the scans of a plan read, those dropped by a filter included."""
+    """Return the number of rows that the scans of a plan read, with those that a filter dropped."""
     own = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     below = sum(touched(part) for part in node.get("Plans", ()))
     return float(below + (own if "Relation Name" in node else 0))
 
 
 def scans(node: dict[str, Any]) -> set[str]:
-    """How the tables that can be long are read, where they are read."""
+    """Return the types of the executed scans of `messages`, `memory_events` and `windows`."""
     is_long = node.get("Relation Name") in {"messages", "memory_events", "windows"} and node["Actual Loops"]
     own = {node["Node Type"]} if is_long else set()
     return own.union(*(scans(part) for part in node.get("Plans", ())))

@@ -1,4 +1,4 @@
-"""Locks of users: one holder at a time, and room for what a lock is held for."""
+"""Locks of users: one holder at a time, and connections left for the holders' queries."""
 
 import asyncio
 
@@ -13,14 +13,14 @@ async def _one(connection: Connection) -> int:
     return int(row[0])
 
 
-async def test_holders_of_locks_leave_connections_for_what_they_do(database_url: str) -> None:
+async def test_holders_of_locks_leave_connections_for_their_queries(database_url: str) -> None:
     database = Database(Deployment(database_dsn=database_url, pg_pool_max=4))
     await database._pool.open()
     holding = asyncio.Barrier(2)
 
     async def hold(user: int) -> int:
         async with hold_lock(database, "acme", f"u{user}"):
-            await holding.wait()  # both places are taken
+            await holding.wait()  # two holders hold their locks
             return await database.run_query(_one)
 
     assert await asyncio.gather(*(hold(user) for user in range(16))) == [1] * 16
