@@ -1,4 +1,4 @@
-"""Anthropic's models: the real SDK, and a local server that speaks the wire format, with its faults."""
+"""Anthropic's models through the real SDK, against a local server with the wire format and its faults."""
 
 import logging
 import traceback
@@ -100,7 +100,9 @@ class TestAnthropic(BatchesSuite):
         server.state.faults.requests.append(HttpFault(500, path=self.creating))
         with pytest.raises(ModelUnavailable):
             await batches.submit(second := new_id(), lines(second, 3))
-        assert server.state.requests == [self.creating] * 2  # nothing is submitted again by itself
+        assert (
+            server.state.requests == [self.creating] * 2
+        )  # one request for each call of `submit`: no automatic retry
         assert await batches.find(second, 3, long_ago()) is None
 
     async def test_a_server_without_batches_says_what_to_do(
@@ -171,7 +173,7 @@ class TestAnthropic(BatchesSuite):
         assert (await outcomes(batches, provider_id))["one-1"] == LineFailed("the line is broken")
 
     @pytest.mark.parametrize("ending", ["cancelled", "expired"])
-    async def test_lines_that_a_batch_did_not_come_to_are_told_from_those_that_failed(
+    async def test_unprocessed_lines_are_distinguished_from_failed_ones(
         self, ending: str, server: ProviderServer, batches: BatchApi
     ) -> None:
         provider_id = await batches.submit("one", lines("one", 2))
@@ -217,9 +219,7 @@ class TestAnthropic(BatchesSuite):
                 assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
         assert [request.split()[0] for request in server.state.requests] == ["GET", "GET", "POST", "POST"]
 
-    async def test_a_server_that_knows_of_no_models_is_asked_all_the_same(
-        self, server: ProviderServer
-    ) -> None:
+    async def test_server_without_a_list_of_models_is_asked(self, server: ProviderServer) -> None:
         server.state.faults.requests.append(HttpFault(404, path=MODELS))
         async with self.opened(server) as model:
             await model.complete(asking("I like tea"))

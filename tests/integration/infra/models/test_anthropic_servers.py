@@ -1,4 +1,4 @@
-"""Which server is asked for Anthropic's models, with what key, and what comes of an odd one."""
+"""Address and key for Anthropic's models, and servers with incomplete or malformed answers."""
 
 import re
 import traceback
@@ -21,7 +21,7 @@ from tests.support.suites.language_model import KEY, asking, facts, open_anthrop
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, HttpResponse], None]:
-    """Has a path answered otherwise."""
+    """Return a function that replaces the response of a route, such as `GET /v1/models/.*`."""
 
     def answer(path: str, response: HttpResponse) -> None:
         method, pattern = path.split()
@@ -40,7 +40,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, HttpResponse], No
         pytest.param(b"null", id="nothing"),
     ],
 )
-async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
+async def test_server_with_an_incomplete_description_of_its_model_is_asked(
     body: object, provider: ProviderServer, answers: Callable[[str, HttpResponse], None]
 ) -> None:
     answers("GET /v1/models/.*", HttpResponse(body))

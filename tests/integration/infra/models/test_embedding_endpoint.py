@@ -1,4 +1,4 @@
-"""Embedding by an endpoint: the real SDK, and a local server that speaks the wire format, with its faults."""
+"""Embedding through the real SDK, against a local endpoint with the wire format and its faults."""
 
 import asyncio
 import logging
@@ -267,7 +267,7 @@ async def test_a_refusal_is_told_at_once_and_never_with_the_key(
     assert KEY not in repr(embedding_endpoint.deployment)
 
 
-async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
+async def test_refused_text_does_not_affect_the_vectors_of_others(
     embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     long = "tea " * 1000
@@ -279,7 +279,7 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
     vectors = await model.embed(["one", long, "two"])
     assert vectors[0] == pytest.approx(normalise_length(vector("one")[None])[0], abs=1e-6)
     assert vectors[2] == pytest.approx(normalise_length(vector("two")[None])[0], abs=1e-6)
-    assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
+    assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # the vector of the text's beginning
 
 
 async def test_refusal_of_every_text_blames_the_server(

@@ -1,4 +1,4 @@
-"""The package `fastembed` with a model that this test builds: nothing is downloaded."""
+"""The package `fastembed` with a model that the tests write to a folder, so that nothing is downloaded."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -35,11 +35,11 @@ VOCABULARY = {
     "zavarka": (1.0, 0.0, 0.0),
     "violin": (0.0, 1.0, 0.0),
 }
-"""Words with their vectors. The vector of padding is far off, so that a mean over padding would show."""
+"""Words with their vectors. The padding's vector is large, so that a mean that includes it is visible."""
 
 
 def write_model(folder: Path) -> None:
-    """Write a model whose only layer looks up the vector of each word."""
+    """Write an ONNX model whose only layer looks up the vector of each word, and its tokenizer."""
     folder.mkdir(parents=True)
     table = numpy_helper.from_array(np.array(list(VOCABULARY.values()), dtype=np.float32), "table")
     graph = helper.make_graph(
@@ -65,7 +65,7 @@ def write_model(folder: Path) -> None:
 
 @pytest.fixture
 def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder from which fastembed loads the model; it is empty until `write_model`."""
+    """Folder from which fastembed loads the model; the tests create it with `write_model`."""
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(CustomTextEmbedding, "SUPPORTED_MODELS", [])

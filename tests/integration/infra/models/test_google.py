@@ -1,4 +1,4 @@
-"""Models of Google: the real SDK, and a local server that speaks its wire format, with its faults."""
+"""Google's models through the real SDK, against a local server with the wire format and its faults."""
 
 import json
 import traceback
@@ -19,7 +19,7 @@ from tests.support.suites.language_model import KEY, MODEL, asking, facts
 
 
 class TestGoogle(BatchesSuite):
-    """Behaviour that Google's batches share with all others."""
+    """Batches of Google: the tests for all providers, and those of Google's own format."""
 
     creating = ":batchGenerateContent"
 
@@ -69,7 +69,7 @@ class TestGoogle(BatchesSuite):
         (at_once,) = server.state.questions
         assert [line.question for line in batch.lines] == [at_once, at_once._replace(schema=None)]
 
-    async def test_a_line_that_is_refused_is_told_from_those_that_fail(
+    async def test_refused_line_is_distinguished_from_failed_ones(
         self, server: ProviderServer, model: GoogleModel
     ) -> None:
         server.state.longest = len("I like thing 9")

@@ -1,4 +1,4 @@
-"""Instructions that Google keeps: the real SDK, and a local server that keeps them as Google does."""
+"""Instructions cached by Google, through the real SDK, against a local server that caches them too."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ CREATED, RENEWED, DELETED = "POST", "PATCH", "DELETE"
 
 @dataclass
 class Time:
-    """Seconds, as a test sets them."""
+    """Clock whose seconds a test sets."""
 
     now: float = 0.0
 
@@ -102,7 +102,7 @@ async def test_rare_requests_create_no_cache(
 
 
 class Instructions(str):
-    """Instructions that a test can follow with a weak reference, which a plain string does not allow."""
+    """Instructions that allow a weak reference, which a plain string does not."""
 
 
 async def test_instructions_are_forgotten_after_their_lifetime(model: GoogleModel, time: Time) -> None:

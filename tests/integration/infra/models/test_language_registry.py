@@ -1,4 +1,4 @@
-"""Which model is asked, by the settings, while a process runs."""
+"""Selection of language models by the settings of a running process."""
 
 import asyncio
 import sys

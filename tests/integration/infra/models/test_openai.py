@@ -1,4 +1,4 @@
-"""OpenAI's models, and those of servers that speak its wire format: the real SDK, and a local server."""
+"""OpenAI's models and compatible servers, through the real SDK, against a local server."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ AS_JSON = replace(asking("I like tea"), instructions="Answer with JSON.")
 def routed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[str, Callable[[ProviderState, HttpRequest], HttpResponse]], None]:
-    """Has a path answered otherwise."""
+    """Return a function that replaces the answer of a route, such as `POST /v1/chat/completions`."""
 
     def route(path: str, answer: Callable[[ProviderState, HttpRequest], HttpResponse]) -> None:
         method, pattern = path.split()
@@ -98,7 +98,7 @@ class TestOpenAI(BatchesSuite):
         await model.complete(AS_JSON)
         assert len(server.state.requests) == requests + 1
 
-    async def test_a_request_that_is_refused_keeps_no_other_from_its_schema(
+    async def test_refused_request_does_not_remove_the_schema_of_others(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.longest = 100
@@ -276,7 +276,7 @@ class TestOpenAI(BatchesSuite):
         assert limits == [{"max_tokens"}] * 2 + [{"max_completion_tokens"}] * 2
 
     @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 429])
-    async def test_a_line_that_is_not_taken_is_told_from_one_that_failed(
+    async def test_refused_line_is_distinguished_from_a_failed_one(
         self, status: int, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.faults.refused = lambda text: (status if "1" in text else 500, {"error": {"code": "x"}})
@@ -351,7 +351,7 @@ async def test_cache_key_is_sent_to_openai_only(
         monkeypatch.setattr(openai, "OPENAI", server.openai_url)
         async with open_openai(model, Deployment(model_api_key=KEY)) as asked:
             await asked.complete(asking("I like tea"))
-        assert len(server.state.requests) == 2  # with the key of the cache, and without
+        assert len(server.state.requests) == 2  # with `prompt_cache_key`, and without it
         assert server.state.questions[0].most_tokens == most_tokens
 
         server.state.unsupported = frozenset(

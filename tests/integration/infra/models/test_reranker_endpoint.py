@@ -1,4 +1,4 @@
-"""Reranking by an endpoint: a local server speaks the wire formats, with their faults."""
+"""Reranking by an endpoint, against a local server with the wire formats and their faults."""
 
 import asyncio
 import gc
@@ -139,12 +139,12 @@ async def test_slow_server_times_out(reranker_endpoint: RerankerServer, reranker
     assert await reranker.score_texts(MODEL, "quiz", TEXTS, SECONDS) == SCORES
 
 
-# The HTTP library leaves the socket of a cancelled handshake to the garbage collector.
+# The HTTP library does not close the socket of a cancelled handshake; the garbage collector closes it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_limit_covers_the_connection() -> None:
     async def ask_silent_server() -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
-            # The server accepts, and says nothing of the encryption that the client waits for.
+            # The server accepts the connection and never answers the TLS handshake.
             reranker = RerankerEndpoint(
                 Deployment(reranker_url=f"https://127.0.0.1:{silent.getsockname()[1]}/rerank")
             )
