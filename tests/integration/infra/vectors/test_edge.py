@@ -1,4 +1,4 @@
-"""The embedded vector engine: its folder, who may open it, and what is done behind a search's back."""
+"""The embedded vector engine: its folder, exclusive access to the folder, and background optimisation."""
 
 import asyncio
 import sys
@@ -40,7 +40,7 @@ def deployment(tmp_path: Path) -> Deployment:
 
 @asynccontextmanager
 async def another_process(deployment: Deployment) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that has the folder open and writes to it; killed at the end of the block."""
+    """Start a process that opens the folder and writes to it; kill the process at the end of the block."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.support.processes.vector_writer", str(deployment.vectors_folder)),
         cwd=ROOT,
@@ -56,7 +56,7 @@ async def another_process(deployment: Deployment) -> AsyncIterator[asyncio.subpr
 
 
 async def optimised() -> None:
-    """Wait until what goes on behind the searches has ended."""
+    """Wait until the running optimisations have ended."""
     running = [task for task in asyncio.all_tasks() if task.get_name() == "vectors-optimising"]
     assert running
     await asyncio.gather(*running)
@@ -111,7 +111,7 @@ async def test_one_process_opens_a_folder_many_times(deployment: Deployment) -> 
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as one:
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as two:
             await two.upsert(Collection.MEMORIES, [point("a")])
-        # The other has closed it; this one has not.
+        # `two` is closed, and `one` still has the folder open.
         assert names(await scrolled(one, ANNA)) == ["a"]
 
 
@@ -131,7 +131,7 @@ async def test_vectors_of_another_model_are_not_mixed(
     with pytest.raises(VectorsOutdated, match=said):
         async with open_vectors(deployment, model=model, dimension=dimension):
             raise AssertionError("it was opened")
-    # The refusal has let go of the folder.
+    # The refused process has unlocked the folder.
     await reset_vectors(deployment)
     async with open_vectors(deployment, model=model, dimension=dimension) as vectors:
         assert await vectors.count(Collection.MEMORIES) == 0
@@ -144,7 +144,7 @@ async def test_optimising_changes_no_result_and_loses_no_write(deployment: Deplo
     queries: list[Dense | Sparse] = [direction(10, 1, 3), words(CAKE)]
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, points)
-        # Meanwhile: one is rewritten, one removed, one both, one added.
+        # During the optimisation: replace one point, delete one, delete and add one, add a new one.
         await vectors.upsert(Collection.MEMORIES, [point("1", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
         await vectors.delete(Collection.MEMORIES, ANNA, [point("2").id, point("3").id])
         await vectors.upsert(Collection.MEMORIES, [point("3", terms=(CAKE,), dense=direction(0, 0, 0, 1))])

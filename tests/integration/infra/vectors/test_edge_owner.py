@@ -1,4 +1,4 @@
-"""The Edge owner pauses its writers for other processes, and sends them its points."""
+"""The Edge owner pauses its writers on request of other processes, and sends them its points."""
 
 import asyncio
 from pathlib import Path
@@ -61,7 +61,7 @@ class LargeVectors:
         return PointPage(points, self.ids[start + most] if start + most < len(self.ids) else None)
 
 
-async def test_owner_reads_few_large_points_that_its_reply_has_no_room_for(
+async def test_owner_reads_few_large_points_beyond_the_limit_of_its_reply(
     connection: Client, tmp_path: Path
 ) -> None:
     vectors = LargeVectors(MOST)

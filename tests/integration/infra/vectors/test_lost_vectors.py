@@ -1,4 +1,4 @@
-"""The folder of the embedded engine is deleted while it is open: detected, named, and filled again."""
+"""Deletion of the embedded engine's open folder is detected and named, and its points are written again."""
 
 import asyncio
 import shutil
@@ -45,7 +45,7 @@ async def filled(stock: Stock) -> None:
 
 
 async def whole(stock: Stock, facts: int = 1) -> None:
-    """Wait for all that was said to have its points."""
+    """Wait until the numbers of points are `COUNTS`, with the given number of facts."""
     async with asyncio.timeout(TIMEOUT):
         while await EdgeOwner(stock.connection).count_points() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
@@ -78,7 +78,7 @@ async def test_deleted_vectors_are_rebuilt_with_new_points(
         assert again["id"] == saved["id"]
     said = [line["event"] for line in lines if line["log_level"] in ("error", "critical")]
     assert said == ["vectors lost, opening the folder again"]
-    # It is on the disk.
+    # The points are on the disk: new processes find them.
     async with run_consumers(CONSUMERS, vectors_deployment):
         await whole(stock, facts=2)
 

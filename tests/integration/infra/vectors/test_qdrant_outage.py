@@ -1,4 +1,4 @@
-"""A Qdrant server that is killed, hangs, loses a collection, wants a key, or is reached by TLS only."""
+"""A Qdrant server that is killed, hangs, loses a collection, requires an API key, or requires TLS."""
 
 import asyncio
 import os
@@ -72,7 +72,7 @@ async def test_nothing_is_lost_when_the_server_is_killed_under_load(
     connection: Client,
     memory_client: MemoryClient,
 ) -> None:
-    """Two `index` and two `dedupe` in this process, and a server that dies in each round."""
+    """Run two `index` and two `dedupe` consumers, and kill the Qdrant server in each round."""
     last = 0
     async with run_consumers((*ALL, "index", "dedupe"), served):
         for round_ in range(ROUNDS):
@@ -129,7 +129,7 @@ async def test_a_server_that_hangs_delays_no_other_answers_and_loses_nothing(
 async def test_nothing_of_an_erased_user_is_in_the_storage_after_a_rebuild(
     qdrant: QdrantProcess, served: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
-    """The server keeps bytes of deleted points, which have ids and no text, until it drops the files."""
+    """The server's files contain ids of deleted points until they are dropped; they never contain texts."""
 
     def bytes_of(words: bytes) -> int:
         return sum(path.read_bytes().count(words) for path in qdrant.storage.rglob("*") if path.is_file())
@@ -158,7 +158,7 @@ async def test_nothing_of_an_erased_user_is_in_the_storage_after_a_rebuild(
 async def test_a_collection_that_is_deleted_behind_running_consumers_is_filled_again(
     served: Deployment, stock: Stock, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two processes' worth of `index` notice it; one of them creates the collection."""
+    """Two `index` consumers detect the deletion, and one of them creates the collection."""
     monkeypatch.setattr(recovery, "SERVER_CHECK_INTERVAL", 0.05)
     async with run_consumers(ALL, served), run_consumers(("index",), served):
         for number in range(20):

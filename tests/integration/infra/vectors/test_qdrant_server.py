@@ -1,4 +1,4 @@
-"""The contract of vector engines, over the server that `MNEMON_QDRANT_URL` names, or over a container."""
+"""Tests of the Qdrant engine, on the server that `MNEMON_QDRANT_URL` names or in a container."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -45,7 +45,7 @@ def server_url() -> Iterator[str]:
     container = (
         DockerContainer(image("qdrant/qdrant"))
         .with_exposed_ports(REST_PORT)
-        # The client is told one port, and takes the usual one for gRPC.
+        # The client takes the port of REST from the address, and always the default port of gRPC.
         .with_bind_ports(GRPC_PORT, GRPC_PORT)
         .waiting_for(HttpWaitStrategy(REST_PORT, "/readyz"))
     )
@@ -90,17 +90,17 @@ async def test_points_and_their_model_are_stored(deployment: Deployment) -> None
 async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
     connection: Client, nats_url: str, database_url: str, deployment: Deployment
 ) -> None:
-    """Each alone with the server that keeps the vectors."""
+    """Kill and restart the processes three times while they decide; all share one Qdrant server."""
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
     migrate_schema(whole.database_url, whole.database_schema)
     await decide_over_three_deaths(connection, whole, *[1] * WORKERS)
 
 
-async def test_a_rebuild_exchanges_collections(
+async def test_swap_of_generations_exchanges_collections(
     connection: Client, nats_url: str, database_url: str, deployment: Deployment
 ) -> None:
-    """A swap back and forth: a process that opens the vectors afterwards finds the live ones."""
+    """After a swap and after the swap back, a process that opens the vectors finds the live collections."""
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
     migrate_schema(whole.database_url, whole.database_schema)

@@ -1,4 +1,4 @@
-"""The contract of vector engines: over the embedded engine, and over the client of a server."""
+"""The port of vector stores, tested with the embedded engine and with the client of a Qdrant server."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -47,10 +47,10 @@ def schema() -> str:
 
 @pytest_asyncio.fixture
 async def client(schema: str) -> AsyncIterator[AsyncQdrantClient]:
-    """A client of the server that `MNEMON_QDRANT_URL` names.
+    """Client of the server that `MNEMON_QDRANT_URL` names.
 
-    Without a server, a stand-in of the client's package checks the requests quickly; how a server answers
-    them is for the server to show.
+    Without a server, the in-memory mode of the client's package takes its place; its answers can differ
+    from those of a server.
     """
     if URL is None:
         client = AsyncQdrantClient(":memory:")
@@ -111,7 +111,7 @@ class TestServerKeeps:
             await open_collections(client, schema, EmbeddingMetadata(model="second", dimension=DIMENSION))
 
     async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient, schema: str) -> None:
-        """An alias swaps back and forth, and open collections follow it."""
+        """Open collections follow the alias when collections are swapped and swapped back."""
         made_by = EmbeddingMetadata(model=MODEL, dimension=DIMENSION)
         live, other = (
             await open_collections(client, schema, made_by),
@@ -202,7 +202,7 @@ def test_faults_of_the_server_name_the_next_step(code: grpc.StatusCode, named: s
         (500, "Qdrant failed: HTTP 500.*log of the server"),
     ],
 )
-def test_unexpected_statuses_of_the_server_are_told_apart(status: int, message: str) -> None:
+def test_unexpected_status_of_the_server_has_its_own_message(status: int, message: str) -> None:
     fault = UnexpectedResponse(status, "", b"", httpx.Headers())
     with pytest.raises(VectorsUnavailable, match=message), translate_errors():
         raise fault
