@@ -24,7 +24,7 @@ async def test_all_keys_are_listed_though_the_end_mark_comes_early(
     keys = await open_api_keys(connection)
     issued = issue_key("acme").stored
     await keys.add(issued)
-    # The state in which nats-py sets its mark: the server has sent all entries, and none has arrived.
+    # nats-py sets its end mark early if the server has sent all entries and none has arrived yet.
     monkeypatch.setattr(JetStreamContext.PushSubscription, "delivered", property(lambda _: 0))
     for _ in range(20):
         assert await keys.list_keys() == [issued]
@@ -61,7 +61,7 @@ async def test_lookups_of_unknown_keys_are_limited(connection: Client) -> None:
     known, new = issue_key("acme"), issue_key("acme")
     await keys.add(known.stored)
     assert await keys.find(known.text) == known.stored
-    keys._present.clear()  # as after `CACHE_SECONDS`
+    keys._present.clear()  # as `CACHE_SECONDS` later
     before = connection.stats["out_msgs"]
     wrong = [keys.find(issue_key("acme").text) for _ in range(MAX_LOOKUPS + 100)]
     *refused, found = await asyncio.gather(*wrong, keys.find(known.text), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The servers of the embedded stack, one by one: what is ours is ended, what is another's is left alone."""
+"""Servers of the embedded stack: own orphaned processes are ended, processes of others are left alone."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 def data() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     yield folder
-    # A test that failed has not stopped its servers.
+    # A failed test may leave its servers running.
     for process in psutil.process_iter(["cmdline"]):
         if any(argument.startswith(f"{folder}/") for argument in process.info["cmdline"] or ()):
             with suppress(psutil.NoSuchProcess):
@@ -42,7 +42,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
-    """A process of PostgreSQL's account that has nothing to do with us."""
+    """An unrelated process of the account under which PostgreSQL runs."""
     process = subprocess.Popen(["sleep", "600"], **build_account_arguments(find_service_account()))
     yield process
     process.kill()
@@ -104,7 +104,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
 async def test_start_of_a_killed_postgresql_raises_server_failed(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its socket is in a temporary folder, and stays there."""
+    """The folder's name is not ASCII, so the socket is in a temporary folder, where it stays."""
     folder = data / "путь"
     folder.mkdir()
     server = Postgres(folder, None)
@@ -133,7 +133,7 @@ async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
     (orphan,) = abandoned.list_orphans()
     server = NatsServer(data, None)
     await server.start()
-    await abandoned.wait_for_end()  # until then, the ended process is a zombie, which counts as running
+    await abandoned.wait_for_end()  # reap the process: as a zombie it counts as running
     assert not orphan.is_running()
     assert server.url == abandoned.url
     await server.stop()
@@ -151,7 +151,7 @@ async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch:
     await server.stop()
 
 
-async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> None:
+async def test_a_cancelled_stop_still_kills_a_server_that_ignores_sigterm(data: Path) -> None:
     server = NatsServer(data, None)
     await server.start()
     (process,) = server.list_orphans()
@@ -220,7 +220,7 @@ async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> Non
     await server.start()
     assert list(data.glob("postgres.new-*")) == []
     with psycopg.connect(server.url) as connection:
-        # The same order on every machine, and Russian has upper and lower case.
+        # The collation is the same on every machine, and `upper` handles Cyrillic letters.
         assert connection.execute("SELECT upper('привет'), 'a' < 'B'").fetchone() == ("ПРИВЕТ", False)
     await server.stop()
 
@@ -233,9 +233,7 @@ async def test_disk_of_the_folder_is_watched_with_a_qdrant_server_too(
         assert stack.deployment.vectors_folder == data / "vectors"
 
 
-async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_there(
-    data: Path, database_url: str
-) -> None:
+async def test_start_is_retried_only_after_the_end_of_a_server(data: Path, database_url: str) -> None:
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     starts = 0
 

@@ -27,7 +27,7 @@ from tests.support.stock_client import Stock
 async def watching(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ProcessProbe]:
-    """A process of `persist` and `retrieve`, before anything runs."""
+    """Probe of a process with `persist` and `retrieve`, before its consumers run."""
     monkeypatch.setattr(probe, "CHECK_INTERVAL", 0.0)
     yield ProcessProbe(("persist", "retrieve"), deployment, lambda: ())
 
@@ -47,7 +47,7 @@ async def test_probe_names_why_it_is_not_ready(
             assert reason.endswith(": run `nats consumer resume LOG persist`")
             assert metrics.FAULTS.values == {("paused", "persist"): 1}
             await stock.say("said while it is stopped")
-            async with asyncio.timeout(60):  # the server counts an event a moment after its publication
+            async with asyncio.timeout(60):  # the server counts an event shortly after its publication
                 while not metrics.PENDING.values["persist",]:
                     await watching.check()
             assert metrics.PENDING.values["persist",] == 1

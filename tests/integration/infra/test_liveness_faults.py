@@ -37,7 +37,7 @@ SHORT = 0.3
 async def watching(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ProcessProbe]:
-    """A process of `persist`, which reports itself as running; the tests decide what reads."""
+    """Probe of a process that reports a running `persist`; the tests read messages in place of `persist`."""
     monkeypatch.setattr(probe, "CHECK_INTERVAL", 0.0)
     watching = ProcessProbe(("persist",), deployment, lambda: ())
     async with Database(deployment) as database, watching.report_running(connection, database, None):
@@ -45,7 +45,7 @@ async def watching(
 
 
 async def reason_of(watching: ProcessProbe, words: str) -> str:
-    """Wait until the only reason has these words, and return it."""
+    """Wait until a reason contains `words`; return it, and fail if there are other reasons."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             reasons = await watching.check()
@@ -56,7 +56,7 @@ async def reason_of(watching: ProcessProbe, words: str) -> str:
 
 
 async def take(connection: Client) -> Msg:
-    """Take a message as a process does that then hangs."""
+    """Fetch a message of `persist` without an acknowledgement, as a process that hangs."""
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
     (message,) = await subscription.fetch(1, TIMEOUT)
     await subscription.unsubscribe()
@@ -157,7 +157,7 @@ async def test_nearly_full_disk_is_named_until_there_is_room(
 
 
 class _Limited(NatsServer):
-    """A server whose account may store a megabyte."""
+    """A server whose account may store 1 MB."""
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -168,7 +168,7 @@ class _Limited(NatsServer):
 
 @pytest_asyncio.fixture
 async def nats_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
-    """A server of the test's own; with the parameter `limited`, its account has little storage."""
+    """Address of a server for one test; with the parameter `limited`, its account may store 1 MB."""
     kind = _Limited if getattr(request, "param", None) == "limited" else NatsServer
     server = kind(tmp_path, None)
     await server.start()

@@ -1,4 +1,4 @@
-"""The log on the disk: what can be read there with a key and without, and whom it opens for."""
+"""Encryption of the log on the disk, and refusal of other keys."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.log_key import RECORD, LogKeyRefused
 from mnemon_infra.embedded.nats_server import NatsServer
 
-# What the server's configuration would take for a number, an end of a text, and a variable.
+# Keys that the syntax of the server's configuration could read as a number, as quotes, and as a variable.
 KEYS = ["12345", "a \"quoted\\\" 'key'; with # all # of it", "$HOME"]
 
 TEXT = b'{"role": "user", "content": "Matilda keeps llamas"}'
@@ -29,18 +29,20 @@ async def _write(folder: Path, key: str | None) -> None:
 
 
 def _on_disk(folder: Path, wanted: bytes) -> list[str]:
-    """The files that hold some bytes."""
+    """Return the names of the files that contain `wanted`."""
     return [file.name for file in folder.rglob("*") if file.is_file() and wanted in file.read_bytes()]
 
 
-async def test_without_a_key_the_disk_can_be_read(tmp_path: Path) -> None:
+async def test_without_a_key_the_files_contain_plain_text(tmp_path: Path) -> None:
     await _write(tmp_path, None)
     assert _on_disk(tmp_path, b"Matilda keeps llamas")
     assert _on_disk(tmp_path, b"Ferdinand")
 
 
 @pytest.mark.parametrize("key", KEYS)
-async def test_with_a_key_the_disk_tells_nothing_and_the_log_is_read_again(tmp_path: Path, key: str) -> None:
+async def test_with_a_key_the_files_contain_no_plain_text_and_the_log_is_readable(
+    tmp_path: Path, key: str
+) -> None:
     await _write(tmp_path, key)
     for secret in (b"Matilda keeps llamas", b"Ferdinand", key.encode()):
         assert _on_disk(tmp_path, secret) == []

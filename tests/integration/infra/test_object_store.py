@@ -1,4 +1,4 @@
-"""A folder and a bucket store files alike."""
+"""Object stores in a folder and in a bucket, which behave alike."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Residences of tenants: an unreadable one leaves the others, and the former one of its tenant."""
+"""Residences of tenants: an unreadable entry hides no other, and its tenant keeps the former residence."""
 
 import asyncio
 from pathlib import Path
@@ -96,7 +96,7 @@ async def test_command_names_an_unreadable_residence_and_the_next_step(
     assert "nats kv revert settings residence.globex REVISION" in shown.stderr
 
 
-async def test_status_tells_withheld_removals_from_events_to_forward(
+async def test_status_distinguishes_withheld_removals_from_late_events(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
     await write_residence(connection, "acme", msgspec.structs.replace(MOVED, withheld=(3,)), 0)

@@ -1,4 +1,4 @@
-"""The system account of PostgreSQL, created where none is. Each test has an `/etc` of its own."""
+"""Creation of the system account of PostgreSQL. Each test has its own copy of `/etc`."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ print("ready", flush=True)
 sys.stdin.read()
 print(find_service_account())
 """
-"""Program that finds the account once its input ends."""
+"""Program that finds or creates the account when its standard input ends."""
 
 RUN = """
 mount --bind "$1" /etc

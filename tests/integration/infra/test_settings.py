@@ -1,4 +1,4 @@
-"""Settings reach every process, also one that lost its server for a while; no change is lost."""
+"""Settings reach every process, also after an outage of its server; no change is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -40,7 +40,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def watching(url: str) -> AsyncIterator[LiveSettings]:
-    """Live settings on a connection of their own, as another process has them."""
+    """Open live settings on a separate connection, as in another process."""
     connection = await connect(url, name="another")
     live = LiveSettings()
     async with live.watch_bucket(connection):
@@ -56,7 +56,7 @@ async def live(nats_url: str, connection: Client) -> AsyncIterator[LiveSettings]
 
 @pytest_asyncio.fixture
 async def bucket(connection: Client) -> KeyValue:
-    """The bucket, as other programs write it."""
+    """The bucket itself, for entries that mnemon would not write."""
     return await connection.jetstream().key_value(SETTINGS)
 
 
@@ -141,7 +141,7 @@ async def test_override_in_conflict_with_default_is_ignored(live: LiveSettings, 
     assert live.get_settings("acme") is live.value
     assert await read_settings(connection, "acme") == live.value
 
-    await change_settings(connection, setting(limits__profile=10), "acme")  # it can be mended
+    await change_settings(connection, setting(limits__profile=10), "acme")  # resolves the conflict
     await until(lambda: live.get_settings("acme").limits.profile == 10)
     assert live.get_settings("acme").recent_messages == 3
     await change_settings(connection, lambda document: unset_value(document, "limits.profile"))
@@ -188,7 +188,7 @@ async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client
         )
         assert len(set(revisions)) == len(numbers)
         assert set((await read_settings(connection, tenant)).context.sections.model_dump().values()) == {77}
-    assert calls > 2 * len(numbers)  # or nobody came between
+    assert calls > 2 * len(numbers)  # some changes conflicted and were repeated
     await second.close()
 
 
@@ -267,7 +267,7 @@ async def test_settings_are_current_after_a_server_restart(
             assert live.value.recent_messages == messages
             assert gaps.is_set()
 
-            # What comes after is heard of at once: the watch is a new one.
+            # The renewed watch delivers later changes at once.
             await change_settings(admin, setting(recent_messages=messages + 20))
             await until(lambda: live.value.recent_messages == messages + 20)  # noqa: B023
     await admin.close()
@@ -275,7 +275,7 @@ async def test_settings_are_current_after_a_server_restart(
 
 
 async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
-    """The same server after `kill -9`, at the same address."""
+    """Kill the server, and return a new one with the same folder and address."""
     assert server._process is not None
     server._process.kill()
     await server.wait_for_end()
@@ -304,7 +304,7 @@ async def test_a_bucket_lost_and_created_again_is_followed(
         await until(lambda: live.value.recent_messages == 7)
 
 
-async def test_a_bucket_that_is_replaced_between_two_looks_is_followed(
+async def test_a_bucket_that_is_replaced_between_two_checks_is_followed(
     monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
 ) -> None:
     monkeypatch.setattr(store, "CHECK_INTERVAL", 0.5)

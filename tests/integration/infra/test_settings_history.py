@@ -1,4 +1,4 @@
-"""Former settings are kept, and can be restored."""
+"""The history of settings, and rollback to a former revision."""
 
 import asyncio
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ async def test_equal_value_makes_no_revision(connection: Client) -> None:
 
 @pytest.fixture
 def _entries_arrive_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """On a busy machine the server's answers overtake what it sends of a stream."""
+    """Delay stream messages by 0.05 s, so that replies of the server arrive first, as on a busy machine."""
     take: Any = Client._process_msg
     arriving: set[asyncio.Task[None]] = set()
 
