@@ -1,4 +1,4 @@
-"""Invalid addresses and forms get a page that names the problem, and no page fails."""
+"""Requests with invalid addresses and forms get an error page that names the problem, never a status 5xx."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -24,7 +24,7 @@ TOKEN = "the token of a test"
 ORIGIN = {"origin": ADDRESS}
 
 QUERY = "x-query"
-"""Header that brings the query of an address: httpx reads an address four times, character by character."""
+"""Header that carries the query string, because httpx parses long addresses slowly."""
 
 HOSTILE = (
     *("", "a\0b", "9" * 5000, "9" * 19, "-1", "1e400", "\u0663", "[" * 2_000, "Ж" * 300, "{}"),
@@ -53,7 +53,7 @@ ROUTES = [
 
 @pytest_asyncio.fixture
 async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser before its login."""
+    """HTTP client of the admin page without a login, with a running deployment."""
     deployment = locate_vectors(deployment, tmp_path / "vectors")
     parts = ServerConnections(deployment)
     application = create_application(parts, Access(TOKEN))
@@ -73,7 +73,7 @@ async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[http
 
 @pytest_asyncio.fixture
 async def visitor(stranger: httpx.AsyncClient) -> httpx.AsyncClient:
-    """A browser that has logged in."""
+    """The same client, logged in."""
     await stranger.post("/login", data={"token": TOKEN})
     return stranger
 
@@ -85,7 +85,7 @@ def addresses(path: str) -> list[str]:
 async def sent(
     client: httpx.AsyncClient, method: str, path: str, fields: dict[str, str], kept: dict[str, str]
 ) -> list[httpx.Response]:
-    """The answers to some fields, with those that are kept; of a long address, some fields at a time."""
+    """Send `fields` with `kept`, and return the responses; a GET splits long values into several requests."""
     if method == "POST":
         return [await client.post(path, data=fields | kept)]
     parts = batched(fields.items(), 8 if max(map(len, fields.values())) > 100 else len(fields))
@@ -133,7 +133,7 @@ async def test_hostile_requests_after_login_get_an_error_page(
                 for kept in (proof, owner):
                     for answer in await sent(visitor, method, address, dict.fromkeys(FIELDS, value), kept):
                         assert answer.status_code < 500, (path, value[:10], kept, words(answer.text))
-        for name in alone:  # where one is refused, the others are not looked at
+        for name in alone:  # one field at a time, because a page refuses at the first invalid field
             field = {name: "9" * 5000}
             for answer in await sent(visitor, method, addresses(path)[0], owner | field, {}):
                 assert answer.status_code < 500, (path, name, words(answer.text))

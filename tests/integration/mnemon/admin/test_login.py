@@ -1,4 +1,4 @@
-"""Access to the admin page, and protection against requests of other sites."""
+"""Login to the admin page, and protection against cross-site requests."""
 
 import re
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ ORIGIN = {"origin": "http://127.0.0.1:8765"}
 
 @pytest_asyncio.fixture
 async def browser(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser before its login; nothing answers behind the page."""
+    """HTTP client of the admin page without a login and without servers."""
     access = Access(TOKEN, ["a link"], ended=read_ended_sessions(tmp_path))
     page = create_application(ServerConnections(Deployment()), access, ["memory.example"])
     async with AsyncExitStack() as ends:

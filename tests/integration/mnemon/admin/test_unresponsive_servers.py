@@ -1,4 +1,4 @@
-"""The admin page where a server neither answers nor refuses."""
+"""The admin page with servers that accept connections and never answer."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The admin page's settings, dead letters, batches and rebuilds, with servers behind it and no consumers."""
+"""Settings, dead letters, batches and rebuilds on the admin page, with servers and without consumers."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,15 +22,13 @@ from tests.support.stock_client import Stock
 PRICES = {f"spending.prices.0.{part}": "" for part in Price.model_fields}
 
 
-async def test_a_setting_is_set_refused_taken_back_and_set_again(
-    stock: Stock, deployment: Deployment
-) -> None:
+async def test_a_setting_is_set_refused_reset_and_set_again(stock: Stock, deployment: Deployment) -> None:
     async with browsing(deployment) as browser:
         page = await browser.see("/settings", tenant="acme")
         assert 'value="500"' in page
         assert 'id="embedding"' not in page, "no tenant has that of its own"
         own = {"tenant": "acme", "group": "limits", "was.limits.per_user": "500", "was.limits.profile": "50"}
-        # A form that two have open at the same time sets what was changed in it, and nothing else.
+        # Two open copies of a form each set only the field that was changed in them.
         for name, value in (("per_user", "600"), ("profile", "60")):
             sent = {"limits.per_user": "500", "limits.profile": "50", f"limits.{name}": value}
             said = words(await browser.send("/settings/save", 200, **own, **sent))

@@ -1,4 +1,4 @@
-"""The admin page with a stack behind it, and with parts of it missing."""
+"""The admin page's users, with all servers and consumers, and with servers missing."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
 
 
 @pytest.mark.long
-async def test_user_pages_find_show_change_and_erase(
+async def test_user_pages_list_show_change_and_erase(
     stock: Stock, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = locate_vectors(deployment, tmp_path / "vectors")
@@ -35,7 +35,7 @@ async def test_user_pages_find_show_change_and_erase(
         end = await stock.publish("memory.acme.anna.fact.saved.v1", saved)
         await indexed(stock, end)
 
-        # Found by tenant and by how the id begins, a page at a time.
+        # Users are listed by tenant and by the begin of the id, in pages.
         assert "acme globex" in words(await browser.see("/users"))
         first = await browser.see("/users", tenant="acme", begins="visitor")
         assert (first.count("/user/facts?"), "visitor-24" in first, "anna" in first) == (25, True, False)
@@ -43,12 +43,12 @@ async def test_user_pages_find_show_change_and_erase(
         assert re.findall(r">(visitor-\d+)<", second) == [f"visitor-{number}" for number in range(25, 30)]
         assert "a/b &lt;i&gt;&amp;?" in await browser.see("/users", tenant="acme", begins="a/")
 
-        # What somebody typed is text, wherever it is shown.
+        # Input of users is escaped.
         odd = await browser.see("/user/conversations", **ODD)
         assert "&lt;script&gt;" in odd
         assert "<script>alert" not in odd
 
-        # A fact, and where it is from.
+        # The page of a fact shows its lineage.
         seen = words(await browser.see("/user/fact", **WHOSE, id="pf_001"))
         assert "by extract · with m-1" in seen
         assert "Not in the source messages: Anna." in seen
@@ -57,7 +57,7 @@ async def test_user_pages_find_show_change_and_erase(
             await browser.see("/user/fact", 404, **WHOSE, id="pf_999")
         )
 
-        # Kept, refused beside the field, changed, found, forgotten.
+        # A fact is refused with the error beside the field, saved, updated, found and forgotten.
         refused = words(await browser.send("/user/save", 422, **WHOSE, text="What is her name?"))
         assert "The text is a question, and a fact is a statement." in refused
         wrong = await browser.send("/user/save", 422, **WHOSE, text="Anna has a cat", expires_at="soon")
@@ -75,7 +75,7 @@ async def test_user_pages_find_show_change_and_erase(
         assert "ar_001 was forgotten." in gone
         assert "Anna has a cat" not in gone
 
-        # The context, to the scale of its budget.
+        # The page of the context shows the parts to the scale of the budget.
         context = await browser.see("/user/context", **WHOSE, query="trains", budget=400)
         assert "Anna loves trains" in context
         assert "of 400 tokens" in words(context)
@@ -94,13 +94,13 @@ async def test_user_pages_find_show_change_and_erase(
             await browser.send("/user/task", 422, **WHOSE, action="add", text="x", due_at="?")
         )
 
-        # With a blank at its end it is the id of somebody else, and the name of another field.
+        # An id with a space at the end is another user, and a name with one is another field.
         await browser.send("/user/data/set", **WHOSE, name="age ", remove="1")
         other = WHOSE | {"user": "anna "}
         assert "is erased" in await browser.send("/user/erase", **other, confirmed="anna ")
         assert "age 34" in words(await browser.see("/user/data", **WHOSE))
 
-        # The overview has seen it.
+        # The overview shows the consumers as running.
         overview = words(await browser.see("/"))
         assert "persist" in overview
         assert "not running" not in overview
@@ -108,7 +108,7 @@ async def test_user_pages_find_show_change_and_erase(
         assert "healthy" in health
         assert "PostgreSQL 18" in health
 
-        # Erased only once it is meant: a conversation, and then all of it.
+        # A conversation, and then the user, are erased only when the id is typed as a confirmation.
         one = {**WHOSE, "conversation": "trip"}
         assert "Type the id" in await browser.send("/user/conversation/erase", 422, **one, confirmed="tr")
         assert "is erased" in await browser.send("/user/conversation/erase", **one, confirmed="trip")
