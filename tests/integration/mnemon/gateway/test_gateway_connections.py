@@ -1,4 +1,4 @@
-"""Connections of the gateway that do not go as they should: clients that do not read, and odd providers."""
+"""Connections of the gateway with slow clients, faulty providers and large bodies."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ from tests.support.processes.stack import TIMEOUT, until
 
 
 async def connect_client(url: httpx.URL) -> socket.socket:
-    """Return a connection whose client can hold little that it has not read."""
+    """Return a connection whose client has a receive buffer of 4 KiB."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.setblocking(False)
@@ -46,7 +46,7 @@ async def connect_client(url: httpx.URL) -> socket.socket:
 
 @dataclass
 class LocalGateway:
-    """A gateway in this process, and a key of the tenant `acme`."""
+    """A gateway in this process, and an API key of tenant `acme`."""
 
     url: httpx.URL
     callers: Callers
@@ -67,7 +67,7 @@ class LocalGateway:
 
 @dataclass
 class RawProvider:
-    """A provider that answers each request with the same bytes, and has the requests."""
+    """A provider that records the head of each request and answers with the same bytes."""
 
     response: bytes = b""
     url: str = ""
@@ -116,7 +116,7 @@ class WatchedConnection:
         await asyncio.get_running_loop().sock_sendall(self.client, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
     def pass_time(self) -> None:
-        """Let the server look for unused connections, as it does every `IDLE_SECONDS`."""
+        """Run the server's check for unused connections, which is scheduled after `IDLE_SECONDS`."""
         timer = self.protocol._unused
         assert timer
         timer._run()
@@ -126,11 +126,11 @@ class WatchedConnection:
         return self.protocol.transport.get_write_buffer_size()
 
     async def read_waiting(self, most: int) -> bytes:
-        """Read until at most so many bytes wait in the server."""
+        """Read until at most `most` bytes wait in the server's write buffer, and return the bytes read."""
         return await self.read(lambda _: self.count_waiting() <= max(most, 0))
 
     async def read(self, is_enough: Callable[[bytes], bool]) -> bytes:
-        """Read until it is enough, or the connection ends."""
+        """Read until `is_enough` holds for the bytes read, or the connection ends; return the bytes."""
         loop, content = asyncio.get_running_loop(), b""
         async with asyncio.timeout(TIMEOUT):
             while not is_enough(content) and (part := await loop.sock_recv(self.client, 2**16)):
@@ -153,7 +153,7 @@ async def connected(
 
     monkeypatch.setattr(server, "SlowClientProtocol", RecordedProtocol)
     listening = open_listening_socket("127.0.0.1", 0)
-    # Connections inherit it; else the system takes whole megabytes out of the server's own buffer.
+    # Connections inherit it; a larger buffer of the kernel would take megabytes from the server's own.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     async with serve_http(application, listening):
         with await connect_client(httpx.URL(format_address(listening))) as client:
@@ -162,7 +162,7 @@ async def connected(
 
 
 def is_open(client: socket.socket) -> bool:
-    """Return whether the gateway has its side of a connection open."""
+    """Return whether the gateway's side of the client's connection is open."""
     address = client.getsockname()
     return any(each.raddr == address for each in psutil.Process().net_connections("tcp"))
 
@@ -196,7 +196,7 @@ async def test_client_that_sends_no_request_is_disconnected(
     loop = asyncio.get_running_loop()
     with await gateway.connect() as client:
         async with asyncio.timeout(TIMEOUT):
-            with suppress(ConnectionError):  # the gateway may end it before it has read what was sent
+            with suppress(ConnectionError):  # the gateway may close the connection before it has read `sent`
                 await loop.sock_sendall(client, sent)
                 assert not await loop.sock_recv(client, 1)
 
@@ -302,7 +302,7 @@ async def read_event(lines: AsyncIterator[str], text: str) -> None:
 
 
 def forget_keys(keys: ApiKeys, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the process look up no key, as if it had seen none and looked up too many others."""
+    """Empty the cache of API keys, and refuse every lookup as one beyond `MAX_LOOKUPS`."""
     keys._present.clear()
     keys._known.clear()
     monkeypatch.setattr(api_keys, "MAX_LOOKUPS", 0)
