@@ -1,4 +1,4 @@
-"""Every event of the log is accounted for, and what is not is named: real servers, faults made by hand."""
+"""The audit accounts for every event of the log, and names faults that the tests make in rows and letters."""
 
 from collections.abc import AsyncIterator
 from typing import LiteralString
@@ -27,7 +27,7 @@ async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited
 
 @pytest_asyncio.fixture
 async def where(audited: AuditedLog) -> dict[str, int]:
-    """Persist every kind of event, and end `persist`, so that it repairs no fault."""
+    """Persist events of every kind, end `persist` so that it repairs no fault, and return their positions."""
     async with run_consumers(("persist",), audited.deployment):
         found = await every_kind(audited)
     await pass_over(audited.stock)
@@ -69,7 +69,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
         ("memory_events", "kept fact"),
     ],
 )
-async def test_a_row_that_is_not_there_is_named(
+async def test_a_missing_row_is_named(
     audited: AuditedLog, where: dict[str, int], table: str, event: str
 ) -> None:
     rows = {
@@ -152,7 +152,7 @@ async def test_event_without_row_or_letter_is_named(audited: AuditedLog, where: 
     ]
 
 
-async def test_a_row_that_no_event_has_made_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
+async def test_a_row_without_an_event_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
     await audited.change(
         "INSERT INTO messages (tenant, user_id, event_id, seq, sent_at) VALUES ('a', 'b', 'c', %s, now())",
         where["poison"],
@@ -178,7 +178,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: AuditedLog) -> No
             ("undecided", later),
             ("undecided", decided),
         ]
-    # Decided, and not projected yet.
+    # The proposal is decided, and the decision has no row yet.
     by = {"proposal_id": "p"}
     await audited.decide("fact.confirmed", id="dedupe:p", fact_id="ar_001", decision=by)
     found = await audited.found()
@@ -188,7 +188,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: AuditedLog) -> No
         again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
         await audited.settled()
     assert ("decided_twice", again) in await audited.faults()
-    # What lies below an erasure nobody needs to decide.
+    # Proposals below an erasure need no decision.
     await audited.change(
         "INSERT INTO erasures (tenant, user_id, seq, at) VALUES ('acme', 'u1', %s, now())", later
     )

@@ -1,4 +1,4 @@
-"""Points are held against rows: what cannot be found is named, and what stands for nothing any more."""
+"""Comparison of points with rows by the audit: missing and surplus points are named."""
 
 from pathlib import Path
 from uuid import uuid4

@@ -92,7 +92,7 @@ def repository(folder: Path, cipher: BackupCipher | None = None) -> BackupReposi
 
 @contextmanager
 def killed_after(segments: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Interrupt the backup of the block when it has written a number of segments."""
+    """Interrupt the backup that runs in the block before it writes segment number `segments` + 1."""
     writes, written = 0, LocalStore.write
 
     async def write(self: LocalStore, name: str, body: bytes) -> None:
@@ -585,7 +585,7 @@ async def test_a_killed_run_leaves_a_whole_encrypted_backup(
 @pytest.mark.parametrize(
     ("first", "second", "next_step"),
     [
-        # Each file with a passphrase takes a second of a processor.
+        # Encryption with a passphrase takes a second of CPU time for each file.
         pytest.param("one", "other", "the passphrase of the backup", marks=pytest.mark.long),
         pytest.param("one", "recipient", "give --passphrase-file", marks=pytest.mark.long),
         ("recipient", "one", "or --recipient"),

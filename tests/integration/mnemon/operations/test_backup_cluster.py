@@ -1,4 +1,4 @@
-"""A backup goes into three NATS servers and out of them."""
+"""Restore of a backup into a cluster of three NATS servers, and a backup of the cluster."""
 
 import asyncio
 from contextlib import suppress

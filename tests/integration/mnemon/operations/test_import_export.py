@@ -1,4 +1,4 @@
-"""Memory goes out and comes back as it was; what other bots kept in PostgreSQL comes in."""
+"""Export of memory and its import into another deployment, and import of other bots' tables."""
 
 import io
 import json
@@ -59,7 +59,7 @@ from tests.support.stock_client import Stock
 
 
 class CutOff(Exception):
-    """As a process that is killed: nothing after it is done."""
+    """Ends an import in the middle, in place of a kill of its process."""
 
 
 async def each(found: Iterable[ImportRecord], up_to: int | None = None) -> AsyncIterator[ImportRecord]:
@@ -91,7 +91,7 @@ async def exported(
 
 
 async def say_the_sample(deployment: Deployment, connection: Client) -> None:
-    """The demo, without its show."""
+    """Publish the sample of `mnemon demo`, with a task and a document, and derive memory from it."""
     async with MemoryClient.connect(str(deployment.nats_url), tenant=TENANT, timeouts=PATIENT) as memory:
         for run in split_into_runs(read_sample()):
             for line in run:
@@ -110,7 +110,7 @@ async def say_the_sample(deployment: Deployment, connection: Client) -> None:
 
 
 def cleared() -> set[str]:
-    """Ids of the messages that Lena clears."""
+    """Return the ids, in quotes, of the messages before the clear in the sample's cleared conversation."""
     of_it = [line.event for line in read_sample() if line.conversation == CLEARED_CONVERSATION]
     (place,) = [number for number, event in enumerate(of_it) if isinstance(event, ClearedV1)]
     gone = {f'"{event.id}"' for event in of_it[:place] if isinstance(event, MessageV1)}
@@ -122,7 +122,7 @@ def cleared() -> set[str]:
 async def another(
     tmp_path: Path, database_url: str, names: tuple[str, ...] = FIRST_CONSUMERS
 ) -> AsyncIterator[tuple[Deployment, Client]]:
-    """Run an empty deployment."""
+    """Run consumers on an empty deployment with a NATS server of its own; yield it with a connection."""
     tmp_path.mkdir()
     server = NatsServer(tmp_path, None)
     await server.start()
@@ -241,7 +241,7 @@ async def test_erased_user_is_absent_from_export_and_importable(
     assert not any("Forget" in line for line in before)
     assert (await bring(connection, before)).published == 0, "all of it is there"
 
-    for _ in range(2):  # the second time the server has in mind the ids that came in the first time
+    for _ in range(2):  # in the second round the server remembers the ids of the first import
         assert "error" not in await stock.ask("erase", "acme.u2")
         assert await exported(connection, mnemon) == before[:1]
         assert (await bring(connection, before)).published == 3

@@ -1,4 +1,4 @@
-"""The commands for a user's facts, data, tasks and documents, against a memory that runs."""
+"""Commands for a user's facts, data, tasks and documents, with a running mnemon."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ Run = Callable[..., Awaitable[Result]]
 
 @pytest.fixture
 def run(mnemon: Deployment, connection: Client) -> Run:
-    """Run a command once all that was published before is applied: most commands read without a position."""
+    """Return a function that waits until the log is persisted, and then runs a command for `u1` of `acme`."""
 
     async def run(*arguments: str) -> Result:
         whose = ("--tenant", "acme", "--user", "u1")
@@ -116,7 +116,7 @@ async def test_a_fact_is_changed_by_words_that_name_it(run: Run, stock: Stock) -
         await stock.publish("memory.acme.u1.fact.saved.v1", body)
     unclear = await run("update", "--query", "green tea", "--text", "Likes black tea")
     assert unclear.exit_code == 1
-    # What the service logs is in its output too.
+    # The output contains the log messages of the consumers too.
     offered = [line for line in unclear.stdout.splitlines() if line.startswith("- [")]
     assert [line.split("[")[2][:6] for line in offered] == ["ar_001", "ar_002"]
     assert "nothing was changed" in unclear.stderr
@@ -147,7 +147,7 @@ async def test_invalid_use_is_refused(run: Run, arguments: tuple[str, ...], name
 
 async def test_command_names_the_parts_it_could_not_search(run: Run) -> None:
     found = await run("search", "tea", "--scope", "memories", "--scope", "documents")
-    # What the service logs is in its output too: it runs in this process.
+    # The output contains the log messages of the consumers too, because they run in this process.
     assert (found.exit_code, found.stdout.splitlines()[-1]) == (3, "nothing found")
     assert "memories, documents" in found.stderr
 

@@ -1,4 +1,4 @@
-"""A log that is restored beside a database of another time: the positions of its consumers are ahead."""
+"""Rows that are missing because the database is older than the log and its consumers' positions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ def audited(stock: Stock, deployment: Deployment, database: Database) -> Audited
 
 
 async def emptied(database: Database, after: int = 0) -> None:
-    """Leave the rows of an older backup, or none; the log keeps its consumers' positions."""
+    """Delete the rows beyond the position `after`; the durables keep their positions."""
     async with database.transaction() as connection:
         for table in "messages", "memory_events", "starts", "clears":
             await connection.execute(f"DELETE FROM {table} WHERE seq > {after}".encode())
@@ -85,7 +85,7 @@ async def test_rows_missing_below_newer_ones_are_noticed(
 
 
 @pytest.mark.long
-async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
+async def test_nothing_is_replayed_if_no_row_is_missing(
     stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):

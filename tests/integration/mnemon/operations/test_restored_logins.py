@@ -1,4 +1,4 @@
-"""A restored deployment is as closed as the one of the backup."""
+"""A restored deployment requires logins if the deployment of the backup did."""
 
 import asyncio
 from collections.abc import AsyncIterator

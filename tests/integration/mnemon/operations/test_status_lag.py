@@ -56,7 +56,7 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
     assert quiet.warnings == ()
 
     await say(MANY_MESSAGES)
-    async with asyncio.timeout(TIMEOUT):  # the server counts a message a moment after it has confirmed it
+    async with asyncio.timeout(TIMEOUT):  # the server counts a message shortly after its acknowledgement
         while (await stock.connection.jetstream().consumer_info(LOG, "persist")).num_pending != MANY_MESSAGES:
             await asyncio.sleep(0.02)
     still = await examine_deployment(deployment)

@@ -14,7 +14,7 @@ from tests.support.pipelines.extraction import KEY, MODEL, TIMEOUT, ExtractionHa
 
 
 async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
-    """Wait until a problem says all of this."""
+    """Wait until a problem contains all `words`, and return the health of the deployment."""
     async with asyncio.timeout(TIMEOUT):
         while True:
             health = await examine_deployment(online_extraction.deployment)

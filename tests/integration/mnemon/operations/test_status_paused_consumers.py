@@ -1,4 +1,4 @@
-"""Status of paused consumers: the reason of the pause, and whether a process reads."""
+"""Status of paused consumers, with the reason, and of consumers without a reader."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ async def problem(deployment: Deployment) -> str:
     return said
 
 
-async def test_a_pause_by_hand_is_not_taken_for_one_after_dead_letters(
+async def test_a_pause_by_hand_is_distinguished_from_one_after_dead_letters(
     connection: Client, deployment: Deployment
 ) -> None:
     await connection.jetstream().publish("dead.persist.chat.acme.u1.-.message.v1", b"")
@@ -35,13 +35,13 @@ async def test_a_pause_by_hand_is_not_taken_for_one_after_dead_letters(
     assert "after too many dead letters" in await problem(deployment)
 
 
-async def test_only_a_consumer_without_any_sign_of_life_has_no_reader(
+async def test_consumer_that_answers_meanwhile_has_a_reader(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await stock.say("hi")
     looking = asyncio.create_task(examine_deployment(deployment))
     reader = await connection.jetstream().pull_subscribe_bind(consumer="persist", stream=LOG)
-    await asyncio.sleep(1)  # as one that is busy with other work for this long
+    await asyncio.sleep(1)  # as a reader that is busy for one second
     (message,) = await reader.fetch(1)
     await message.nak()
     said = [each.partition(" wait for ")[2] for each in (await looking).problems if "is not running" in each]

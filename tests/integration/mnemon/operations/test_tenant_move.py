@@ -1,4 +1,4 @@
-"""A tenant moves between two deployments, and is the same afterwards, whenever the move is killed."""
+"""Move of a tenant between two deployments: the memory is equal afterwards, also after kills."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ EVERYTHING = 2**62
 
 @dataclass
 class Pair:
-    """Two deployments, and the means to move a tenant between them."""
+    """Two deployments, and methods that move a tenant between them."""
 
     deployments: tuple[Deployment, Deployment]
     old: Client
@@ -103,7 +103,7 @@ class Pair:
 
 @pytest_asyncio.fixture
 async def pair(deployment: Deployment, connection: Client, tmp_path: Path) -> AsyncIterator[Pair]:
-    """Two deployments with `persist` and `retrieve`; the other one has a tenant of its own."""
+    """Two deployments with `persist` and `retrieve`; the second one has events of the tenant `globex`."""
     (tmp_path / "other").mkdir()
     server = NatsServer(tmp_path / "other", None)
     await server.start()
@@ -196,7 +196,7 @@ def called() -> dict[str, Any]:
 
 
 async def read_memory(connection: Client, database: Database) -> dict[str, list[Any]]:
-    """Return all rows of the tenant; a position is shown as the content of the message there."""
+    """Return all rows of the tenant, with positions replaced by the content of the message at each."""
     await settled(connection)
     users = await database.run_query(list_tenant_users(TENANT))
     rows = {
@@ -246,7 +246,7 @@ async def test_memory_is_the_same_after_a_move(pair: Pair) -> None:
     after = await read_memory(pair.new, pair.new_database)
     assert after == before
     assert before["memory_events"]
-    assert result.proposals == 1  # nothing had decided it
+    assert result.proposals == 1  # `dedupe` does not run
     assert result.rows >= sum(map(len, before.values()))
     assert 0 < result.pause_seconds < result.seconds
     _, own = await read_documents(pair.new, TENANT)
@@ -263,7 +263,7 @@ async def test_memory_is_the_same_after_a_move(pair: Pair) -> None:
 async def test_event_as_large_as_the_target_accepts_is_copied_without_a_batch(
     connection: Client, tmp_path: Path
 ) -> None:
-    """The headers of a batch would make the event, or a placeholder with its body, too large."""
+    """With the headers of a batch, the event, or a placeholder with its body, would be too large."""
     (tmp_path / "other").mkdir()
     server = NatsServer(tmp_path / "other", None, max_payload=2**20)
     await server.start()
@@ -349,7 +349,7 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
 async def test_move_ends_while_a_bot_keeps_writing_to_the_former_deployment(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bot writes within each pass that forwards its late events."""
+    """The bot publishes a message during each pass that forwards late events."""
     stock = Stock(pair.old)
     await stock.say("before", f"{TENANT}.u1.-")
     await pair.move()
@@ -398,7 +398,9 @@ async def test_erasure_of_the_copy_leaves_the_memory(pair: Pair) -> None:
     await old.say("before", f"{TENANT}.u1.-")
     await pair.move()
     refused = await old.ask("erase", f"{TENANT}.u1")
-    assert refused["error"]["code"] == "moved"  # a run would forward the erasure, or a revert use the copy
+    assert (
+        refused["error"]["code"] == "moved"
+    )  # a later run would forward the erasure, and a revert would use the copy
     await pair.confirm()
     async with asyncio.timeout(60):
         while "error" in (erased := await old.ask("erase", f"{TENANT}.u1")):
@@ -429,7 +431,7 @@ async def test_abandoned_copy_can_be_erased(pair: Pair) -> None:
 
 
 @pytest.mark.long
-async def test_revert_brings_back_what_was_said_since(pair: Pair) -> None:
+async def test_revert_brings_back_the_messages_since_the_move(pair: Pair) -> None:
     await tell_story(Stock(pair.old))
     before = await read_memory(pair.old, pair.old_database)
     await pair.move()
@@ -615,7 +617,7 @@ async def test_api_keys_move_and_return_and_revoked_ones_stay_revoked(pair: Pair
     assert not await accepts_key(pair.new, other)
     await revoke_test_key(pair.new, revoked_there)
     await revoke_test_key(pair.old, revoked_here)
-    await pair.move()  # forwards late events, and gives back no key
+    await pair.move()  # forwards late events, and copies no revoked key back
     assert not await accepts_key(pair.new, revoked_there)
     since = await issue_test_key(pair.new, "since")
     await pair.move(is_returning=True)
@@ -641,11 +643,11 @@ async def test_key_id_of_another_tenant_refuses_the_move_and_its_key_stays(pair:
 
 
 class StepReached(Exception):
-    """The end of a run at a chosen step; unlike a kill, the run can still react to it."""
+    """Ends a run at a chosen step with an error, which the run can handle, unlike a kill."""
 
 
 async def stop_at(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState) -> None:
-    """Run a move, and kill it when it has written a state of the source."""
+    """Run a move, and kill it when it has written `state` to the old deployment."""
 
     async def die_after(connection: Client, tenant: str, residence: Residence, last: int) -> int:
         written = await write_residence(connection, tenant, residence, last)
@@ -664,7 +666,7 @@ async def stop_at(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceS
 
 
 async def stop_before(pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState) -> None:
-    """Run a move, and kill it when it is about to write a state."""
+    """Run a move, and kill it before it writes `state` to either deployment."""
 
     async def die_before(connection: Client, tenant: str, residence: Residence, last: int) -> int:
         if residence.state == state:
@@ -703,7 +705,7 @@ async def test_abandoned_move_leaves_the_tenant_as_it_was(
     if there is not None:
         refused = await new.ask("history", f"{TENANT}.u1")
         assert (refused["error"]["code"], refused["error"]["moved_to"]) == ("moved", ADDRESSES[0])
-        assert await pair.abandon() == replace(result, keys=0)  # once more changes nothing
+        assert await pair.abandon() == replace(result, keys=0)  # a repetition changes nothing
 
 
 async def answers_again(stock: Stock) -> None:
@@ -909,11 +911,11 @@ async def test_second_command_is_refused_with_the_process_that_moves_the_tenant(
 
 
 class Killed(BaseException):
-    """The end of the process."""
+    """Raised in place of a kill of the process."""
 
 
 class Mortal:
-    """Lets a process die before or after its n-th write; nothing that it does afterwards has an effect."""
+    """Raises `Killed` after the n-th write of a run, and before each later write."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 0
@@ -947,7 +949,7 @@ class Mortal:
 
 @pytest.mark.long
 async def test_killed_move_is_continued(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kill each run one write later than the run before, and in the end let a run live."""
+    """Kill each run one write later than the run before, until a run ends without a kill."""
     monkeypatch.setattr(copy_module, "BATCH", 5)
     mortal = Mortal(monkeypatch)
     stock = Stock(pair.old)
@@ -1016,7 +1018,7 @@ def derive_events(user: str, seq: int) -> list[ExactMessage]:
 
 
 class Refusals:
-    """Asks the former deployment until it answers `moved`; knows for how long requests were refused."""
+    """Sends requests to the old deployment until it answers `moved`, and times the refusals before that."""
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
@@ -1032,7 +1034,7 @@ class Refusals:
                 return
             if code is None:
                 self.begun = 0.0  # the pause of a killed run has ended
-            await asyncio.sleep(0.02)  # a bot asks now and then
+            await asyncio.sleep(0.02)  # requests of a bot have pauses
 
 
 @pytest.mark.long
@@ -1049,7 +1051,7 @@ async def test_large_tenant_moves_under_load_with_two_kills(pair: Pair) -> None:
             text = f"said {len(said)}"
             await old.say(text, f"{TENANT}.u{len(said) % 50}.-", id=text)
             said.append(text)
-            await asyncio.sleep(0.01)  # many bots, a hundred messages a second
+            await asyncio.sleep(0.01)  # at most a hundred messages a second
 
     begun = time.monotonic()
     talking, refusals = asyncio.create_task(talk()), Refusals()
