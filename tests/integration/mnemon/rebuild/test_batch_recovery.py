@@ -1,4 +1,4 @@
-"""A rebuilt database recovers the batches that the log knows."""
+"""Recovery of batches from the log into a rebuilt database."""
 
 import json
 from datetime import timedelta
@@ -52,7 +52,7 @@ def event(seq: int, name: str, user: str = "u1", **body: Any) -> Delivery:
 
 
 def intended(seq: int, batch_id: str, *windows: tuple[int, int, int], user: str = "u1") -> Delivery:
-    """Each window from, to, and its line."""
+    """Return `batch.intended` of windows, each given as first position, last position and line."""
     named = [
         {
             "tenant": "acme",
@@ -79,7 +79,7 @@ async def adopted(database: Database, *events: Delivery) -> int:
 
 
 async def held(database: Database) -> list[tuple[Any, ...]]:
-    """From where, by which batch, at which line, and whether it is answered."""
+    """Return first position, batch, line and the mark `is_answered` of each window."""
     query = "SELECT from_seq, batch_id, line, is_answered FROM windows ORDER BY from_seq"
 
     async def windows(connection: Connection) -> list[tuple[Any, ...]]:
@@ -127,7 +127,7 @@ async def test_unanswered_windows_wait_or_join_a_later_batch(database: Database)
 
 
 async def test_only_unanswered_windows_are_read_again(database: Database) -> None:
-    """One stretch waits that is before others that are answered, one by one and in a batch."""
+    """A window of a failed batch waits; later windows are answered, one online and one in a batch."""
     events = [
         *(said(seq) for seq in range(1, 21)),
         intended(100, "b1", (1, 5, 0)),
@@ -165,7 +165,7 @@ async def test_line_without_batch_blocks_no_recovery(database: Database, line: i
 async def test_rebuilt_database_continues_batches_without_paying_twice(
     batch_extraction: ExtractionHarness, polls: int
 ) -> None:
-    """In the one case the batch is still with the provider, in the other all is answered."""
+    """With a million polls the batch is still with the provider; with two, all windows are answered."""
     batch_extraction.server.state.polls = polls
     async with batch_extraction.running():
         await batch_extraction.cut_of(10)

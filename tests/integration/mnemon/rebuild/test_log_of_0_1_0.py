@@ -1,4 +1,4 @@
-"""A log that 0.1.0 wrote, whose facts were decided on by one cosine, opened by this version."""
+"""A log of mnemon 0.1.0, whose `dedupe` decided by cosine similarity alone, read by this version."""
 
 import json
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ NAMES = "persist", "index", "dedupe", "retrieve"
 
 @pytest_asyncio.fixture
 async def end(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[int]:
-    """The log is there before any consumer runs; its last position."""
+    """Last position of the log, whose events are all published before a consumer runs."""
     for event in EVENTS:
         headers = {"Nats_Msg_Id": event["id"]} if "id" in event else {}
         await stock.publish(event["subject"], event["body"], **headers)
@@ -54,7 +54,7 @@ async def load_texts(stock: Stock, owner: str, min_seq: int) -> dict[str, str]:
 
 
 async def load_corrections(stock: Stock) -> list[tuple[str, tuple[int, ...]]]:
-    """The facts that were written by deciding again, and the positions of the messages they are from."""
+    """Return text and source positions of the facts that redecide has saved or updated."""
     log = read_events(stock.connection, build_thing_filter("acme", "u1", "fact"), len(EVENTS))
     return [
         (event.fact.text, event.lineage.sources)
@@ -71,7 +71,7 @@ async def assert_rows_follow_the_log(audited: AuditedLog) -> None:
     assert (verdict.is_settled, verdict.differences, verdict.first) == (True, 0, [])
 
 
-def test_old_events_are_written_as_they_were_read() -> None:
+def test_old_events_are_encoded_as_they_were_read() -> None:
     for event in EVENTS:
         body = json.dumps(event["body"], ensure_ascii=False).encode()
         assert json.loads(decode_event(parse_subject(event["subject"]), body).encode_body()) == event["body"]
@@ -90,7 +90,7 @@ async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
     assert await read_log_end(stock.connection.jetstream()) == end == len(EVENTS)
 
 
-async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
+async def test_redecide_separates_facts_that_overwrote_each_other(
     stock: Stock, end: int, audited: AuditedLog
 ) -> None:
     redeciding = Redecision(

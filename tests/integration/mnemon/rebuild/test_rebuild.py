@@ -1,4 +1,4 @@
-"""A generation is rebuilt from the log next to the live one, and compared with it."""
+"""Rebuild of a generation from the log, and its comparison with the live one."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ async def test_rebuild_of_all_events_gives_equal_rows(
     assert told.positions == sorted(told.positions)
 
 
-async def test_a_row_changed_by_hand_is_found_and_named(
+async def test_rows_that_differ_from_the_log_are_named(
     site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, 500, users=5)

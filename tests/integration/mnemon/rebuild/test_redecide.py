@@ -1,4 +1,4 @@
-"""Redecide on a running mnemon: changes are shown first, made once, and can be undone."""
+"""Redecide on a running mnemon: preview of the changes, their publication, and their reversal."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,7 +44,7 @@ APART, TOGETHER = updates_above(0.95), updates_above(0.8)
 
 @dataclass(frozen=True)
 class Decided:
-    """mnemon, whose thresholds were such that two near facts were kept apart."""
+    """A running mnemon whose settings kept two similar facts apart, and methods that redecide."""
 
     stock: Stock
     deployment: Deployment
@@ -145,7 +145,7 @@ async def test_redecide_waits_for_running_decisions(decided: Decided) -> None:
     await indexed(decided.stock, saved["seen_seq"])
     async with hold_lock(decided.database, "acme", "u1"):
         making = asyncio.create_task(decided.make(TOGETHER))
-        # The one that waits for the lock is seen in the database.
+        # Wait until redecide waits for the user's lock.
         while not await waits_for_lock(decided.database):
             assert not making.done()
         assert await decided.made() == []

@@ -1,4 +1,4 @@
-"""A swap back was interrupted, and another generation has taken the former vectors' name since."""
+"""An interrupted swap back, after which another generation takes the name of the former vectors."""
 
 from pathlib import Path
 
@@ -24,9 +24,9 @@ async def test_foreign_vectors_are_not_taken_for_former_ones(
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         async with open_former_generation(place, told):
-            pass  # killed
+            pass  # as killed before the swap
         async with open_generation(place, "next", told):
-            pass  # killed, too, before any of its vectors are there
+            pass  # as killed before the replay
         async with open_former_generation(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)

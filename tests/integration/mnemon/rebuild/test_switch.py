@@ -1,4 +1,4 @@
-"""The rebuilt generation takes the place of the live one: nothing is lost, and no request fails."""
+"""Swap of the rebuilt generation for the live one: no event is lost, and no request fails."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ async def test_a_rebuild_mends_what_was_changed(
 
 
 async def spoiled(site: Site, stock: Stock) -> None:
-    """A conversation whose row is wrong, as bots were told it once."""
+    """Write a message, falsify its row, and read the row once, so that `retrieve` caches it."""
     await stock.say("true")
     await applied(site)
     await change(site, "UPDATE messages SET content = 'false'")
@@ -43,7 +43,7 @@ async def spoiled(site: Site, stock: Stock) -> None:
 
 
 async def end_listeners(site: Site) -> None:
-    """End the connections that hear of a switch."""
+    """Terminate the database connections that listen for a swap."""
     async with asyncio.timeout(60), site.database.transaction() as held:
         while not (
             await held.execute(
@@ -113,7 +113,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
                 await swap_row_generations(site, replay, told)
             await drop_schema(site.database, name_generation(site.live, "former"))
         over.set()
-    # There is nothing to search in here.
+    # This deployment has no vectors, so that searches are degraded.
     degraded = {part for answer in answers for part in answer.get("degraded", [])}
     assert degraded <= {"relevant", "conversation"}
     assert len(answers) > 20
@@ -174,13 +174,13 @@ async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: Rebuild
 
 
 async def settled(site: Site) -> bool:
-    """Whether all that is to be purged is."""
+    """Return whether the erasure of `u1` is settled."""
     found = await site.database.run_query(load_erasure("acme", "u1"))
     return found is not None and found.is_settled
 
 
 async def test_switch_waits_for_locks(site: Site, stock: Stock, told: RebuildReport) -> None:
-    """Such as a stretch that a model is asked about."""
+    """The swap waits for a lock such as `extract` holds on a window while it asks a model."""
     await stock.say("x")
     await applied(site)
     free = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Vectors are rebuilt with the rows, compared point by point, and swapped while searches run."""
+"""Rebuild of vectors with the rows, their comparison, and their swap while searches run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ EVENTS, USERS = 500, 6
 
 @pytest_asyncio.fixture
 async def live_vectors(vectors_deployment: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
-    """The live vectors, as those have them who run in this process."""
+    """Vector index of the live generation, which consumers in this process have open too."""
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         embedding = (await read_settings(connection)).embedding
         async with open_index(vectors_deployment, embedding) as vector_index:
@@ -160,18 +160,18 @@ async def test_vectors_switch_and_return_during_searches(
         await swap_rows(site_with_vectors, generation, told)
     assert await swap_vectors(site_with_vectors, told)
     await indexed(stock, await stock.say("after"))
-    # As it was, with all that came since.
+    # The former vectors, with the points of newer events.
     assert (await verdict_on(site_with_vectors, told)).counts == {"vectors of messages": 1}
     assert lost.id not in await all_points(live_vectors)
 
 
-async def test_dedupe_decides_by_the_repaired_rows(
+async def test_dedupe_decides_by_the_rebuilt_rows(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
     consumers = "persist", "index", "dedupe", "retrieve"
     async with run_consumers(consumers, vectors_deployment):
         tea = await stock.ask("save", text="Drinks green tea")
-        # Of what comes after dedupe's last proposal, it reads the log.
+        # A later proposal, because `dedupe` reads events after its last proposal from the log, not from rows.
         later = await stock.ask("save", text="Owns a red boat")
         await indexed(stock, later["seen_seq"])
     async with run_consumers(consumers, vectors_deployment), open_exclusive_site(vectors_deployment) as place:
@@ -193,10 +193,10 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     await live_vectors.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
     async with open_generation(site_with_vectors, "next", told) as generation:
         await swap_rows(site_with_vectors, generation, told)
-    # Whoever did it is dead. What came since is in neither.
+    # The process is killed here. The next event has a point in neither generation.
     await indexed(stock, await stock.say("since", id="since"))
     assert point.id not in await all_points(live_vectors)
-    # The process that was asked for the exchange has them open yet.
+    # Another process still has the folder open.
     folder = locate_generation(site_with_vectors.deployment, "next").vectors_folder
     with ExitStack() as asked:
         if folder:
@@ -212,7 +212,7 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
 async def test_stopped_deployment_switches_vectors(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
-    """No process has the vectors open: their folders change names."""
+    """No process has the vectors open, so that their folders are renamed."""
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
@@ -228,12 +228,12 @@ async def test_stopped_deployment_switches_vectors(
         assert await count_points(place, vectors_deployment) == 2
         assert await count_points(place, locate_generation(vectors_deployment, "former")) == 1
         assert place.live in {each.schema for each in await place.list_generations()}
-        # Cut off before the rows: the former vectors have the other name by then.
+        # As killed before the swap of the rows, when the former vectors are renamed already.
         async with open_former_generation(place, told):
             pass
         await remove_generation(place, "before")
         assert not await has_vectors(locate_generation(vectors_deployment, "next"))
-    # Both are indexed again, and are found once.
+    # Indexing both messages again adds no points.
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
         async with open_exclusive_site(vectors_deployment) as place:
@@ -298,7 +298,7 @@ async def test_vectors_as_of_a_position(
 async def test_rebuild_with_another_model_keeps_facts_apart(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport, embedding_endpoint: Endpoint
 ) -> None:
-    """Of two facts that were near to each other, and to the new model are not."""
+    """Two facts are similar to the former model, and not similar to the new one."""
     vectors_deployment = vectors_deployment.model_copy(
         update={"embedding_url": embedding_endpoint.url, "embedding_api_key": SecretStr(KEY)}
     )
