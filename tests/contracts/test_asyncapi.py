@@ -38,7 +38,7 @@ def test_asyncapi_document_validates() -> None:
     assert len(read.operations) == len(DOCUMENT["operations"])
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     references = list(_references(DOCUMENT))
     assert len(references) > len(DOCUMENT["operations"])
     for reference in references:

@@ -96,7 +96,7 @@ def test_every_table_row_is_complete() -> None:
 @pytest.mark.skipif(
     shutil.which("node") is None, reason="the JavaScript of the page is run where Node is installed"
 )
-def test_the_javascript_of_the_page_spells_ids_as_we_do() -> None:
+def test_javascript_of_the_page_encodes_ids_as_the_client_does() -> None:
     [snippet] = [block for block in re.findall(r"```js\n(.*?)```", PAGE, re.DOTALL) if "const token" in block]
     script = f"{snippet}\nconsole.log(JSON.stringify({json.dumps(IDS)}.map(token)));"
     output = subprocess.check_output(["node", "-e", script], timeout=60)

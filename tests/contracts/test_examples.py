@@ -41,7 +41,7 @@ def test_an_example_satisfies_the_released_schema(name: str, title: str, body: A
 
 
 @pytest.mark.parametrize(("name", "title", "body"), ALL)
-def test_an_example_is_read_and_goes_out_again_the_same(name: str, title: str, body: Any) -> None:
+def test_example_is_unchanged_after_decoding_and_encoding(name: str, title: str, body: Any) -> None:
     contract = CONTRACTS[name]
     value = contract.parse(_wire(body))
     assert contract.parse(value.encode_body()) == value

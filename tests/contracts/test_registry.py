@@ -87,7 +87,7 @@ def _chat(tenant: str, user: str, event: str, version: int) -> str:
         ("update", {"query": "tea", "text": "Likes tea"}, 2),
     ],
 )
-def test_a_request_is_asked_in_the_first_version_that_has_its_fields(
+def test_request_has_the_first_version_with_its_fields(
     verb: str, fields: dict[str, Any], version: int
 ) -> None:
     contract = VERBS[verb]

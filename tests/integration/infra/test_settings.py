@@ -118,7 +118,9 @@ async def test_null_of_tenant_overrides_the_default(live: LiveSettings, connecti
 
 
 @pytest.mark.parametrize("tenant", ["-", "a.b", "акме 1", "100%", "default"])
-async def test_any_tenant_may_have_its_own(live: LiveSettings, connection: Client, tenant: str) -> None:
+async def test_any_tenant_can_have_its_own_settings(
+    live: LiveSettings, connection: Client, tenant: str
+) -> None:
     revision = await change_settings(connection, setting(recent_messages=3), tenant)
     await change_settings(connection, setting(recent_messages=4), tenant)
     await until(lambda: live.get_settings(tenant).recent_messages == 4)

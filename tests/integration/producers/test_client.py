@@ -66,7 +66,7 @@ async def test_tool_calls_are_typed(memory: MemoryClient) -> None:
     assert contents == ["done", "Tools used: search"]
 
 
-async def test_conversations_start_clear_and_are_asked_by_name(memory: MemoryClient) -> None:
+async def test_conversations_are_started_cleared_and_read_by_name(memory: MemoryClient) -> None:
     await memory.publish("u1", "user", "first of all")
     await memory.start("u1", "holidays")
     await memory.publish("u1", "user", "to the sea")
@@ -79,7 +79,7 @@ async def test_conversations_start_clear_and_are_asked_by_name(memory: MemoryCli
     assert await _contents(memory, conversation=first, min_seq=cleared) == ["first of all"]
 
 
-async def test_a_new_start_may_discard_what_was_said(memory: MemoryClient) -> None:
+async def test_start_can_discard_former_messages(memory: MemoryClient) -> None:
     await memory.publish("u1", "user", "forget me")
     started = await memory.start("u1", discard_previous=True)
     status = await memory.status("u1", min_seq=started)
@@ -105,7 +105,7 @@ async def test_a_verb_is_asked_by_name(memory: MemoryClient) -> None:
 @pytest.mark.parametrize(
     ("verb", "fields", "field"), [("remember", {}, "verb"), ("history", {"limt": 3}, "limt")]
 )
-async def test_a_wrong_question_is_named(
+async def test_invalid_request_is_named(
     connection: Client, verb: str, fields: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidBody) as refused:
@@ -206,7 +206,7 @@ async def test_a_retrieve_that_ignores_the_position_of_a_page_is_too_old(connect
 
 
 @pytest.mark.parametrize(("responder", "code"), FAILURES)
-async def test_another_question_that_fails_raises(
+async def test_failed_request_for_history_raises(
     connection: Client, responder: Callable[[Msg], Awaitable[None]] | None, code: str
 ) -> None:
     if responder:
@@ -220,7 +220,7 @@ async def test_another_question_that_fails_raises(
 @pytest.mark.parametrize(
     ("user", "query"), [("u1", "\ud800"), ("u1", "a\0b"), ("u1", "x" * 2_000_000), ("", "hi")]
 )
-async def test_a_context_that_cannot_be_asked_for_is_empty_too(
+async def test_invalid_request_for_a_context_gives_an_empty_context(
     connection: Client, user: str, query: str
 ) -> None:
     context = await MemoryClient(connection, tenant="acme").context(user, query=query)
@@ -229,7 +229,7 @@ async def test_a_context_that_cannot_be_asked_for_is_empty_too(
     assert context.error.code == "bad_request"
 
 
-async def test_context_that_cannot_be_asked_for_names_the_field(connection: Client) -> None:
+async def test_invalid_request_for_a_context_names_the_field(connection: Client) -> None:
     context = await MemoryClient(connection, tenant="acme").context("u1", budget=0)
     assert context.error is not None
     assert (context.error.code, context.error.field) == ("bad_request", "budget")
@@ -363,7 +363,7 @@ async def test_one_server_of_several_is_enough(nats_url: str) -> None:
 
 
 class GuardedNatsServer(NatsServer):
-    """A server with an administrator, and with a bot whose permissions are those of tenant `Acme`."""
+    """A server with an administrator, and with a bot that may use tenant `Acme` and its own inboxes only."""
 
     async def prepare(self) -> None:
         await super().prepare()
@@ -396,7 +396,7 @@ async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) 
             await memory.history("u1")
 
 
-async def test_a_denied_permission_is_said(guarded: dict[str, Any]) -> None:
+async def test_denied_permission_is_named(guarded: dict[str, Any]) -> None:
     async with MemoryClient.connect(**guarded, tenant="Globex", inbox_prefix="_INBOX_bot") as memory:
         with pytest.raises(PublishFailed, match="permissions violation for publish") as failed:
             await memory.publish("u1", "user", "a")
@@ -406,13 +406,13 @@ async def test_a_denied_permission_is_said(guarded: dict[str, Any]) -> None:
         assert (refused.value.code, refused.value.retryable) == ("refused", False)
 
 
-async def test_a_wrong_inbox_is_said(guarded: dict[str, Any]) -> None:
+async def test_inbox_without_permission_is_named(guarded: dict[str, Any]) -> None:
     async with MemoryClient.connect(**guarded, tenant="Acme") as memory:
         with pytest.raises(PublishFailed, match="inbox_prefix"):
             await memory.publish("u1", "user", "a")
 
 
-async def test_wrong_credentials_are_said(guarded: dict[str, Any]) -> None:
+async def test_wrong_credentials_are_named(guarded: dict[str, Any]) -> None:
     with pytest.raises(NotConnected, match=r"Authorization|credentials"):
         async with MemoryClient.connect(**{**guarded, "password": "guess"}, tenant="Acme"):
             pass

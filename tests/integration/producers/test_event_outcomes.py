@@ -66,7 +66,7 @@ async def test_publish_waits_for_the_outcome(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_publish_that_waits_raises_a_rejection(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
 
     async def publish(_: object) -> int:

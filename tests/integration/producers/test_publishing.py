@@ -79,7 +79,9 @@ async def test_every_message_has_an_id_and_names_the_stream(
     assert headers[-1]["Nats-Expected-Stream"] == LOG
 
 
-async def test_any_id_finds_its_subject(memory_client: MemoryClient, connection: Client) -> None:
+async def test_id_of_any_characters_is_encoded_in_the_subject(
+    memory_client: MemoryClient, connection: Client
+) -> None:
     await memory_client.publish("Пётр 1.2", "user", "a", conversation="-")
     assert [subject for subject, _, _ in await stored(connection)] == [
         "chat.acme.Пётр%201%2E2.%2D.message.v1"
@@ -144,7 +146,7 @@ async def test_two_or_three_batches_are_ahead_of_the_log(memory_client: MemoryCl
     assert 2 * BATCH_MESSAGES < max(ahead) <= 3 * BATCH_MESSAGES
 
 
-async def test_many_may_come_one_by_one_and_of_several_kinds(
+async def test_publish_many_accepts_an_async_iterator_of_several_kinds(
     memory_client: MemoryClient, connection: Client
 ) -> None:
     async def live() -> AsyncIterator[ChatEvent]:
@@ -167,7 +169,7 @@ async def test_large_messages_make_small_batches(memory_client: MemoryClient, co
     assert max(batches.count(batch) for batch in batches) <= BATCH_BYTES // (BODY_LIMIT - 1000)
 
 
-async def test_events_are_taken_as_the_log_takes_them(memory_client: MemoryClient) -> None:
+async def test_events_are_read_at_the_pace_of_the_log(memory_client: MemoryClient) -> None:
     taken = 0
     ahead = []
 
@@ -200,7 +202,7 @@ async def test_an_id_twice_in_a_batch_is_one_message(memory_client: MemoryClient
 
 
 @pytest.mark.parametrize("old", [range(3), range(2, 3), range(1)])
-async def test_the_last_position_is_the_highest_whatever_was_there_already(
+async def test_the_last_position_is_the_highest_among_new_and_known_events(
     memory_client: MemoryClient, connection: Client, old: range
 ) -> None:
     await memory_client.publish_many(messages(range(3)))

@@ -17,7 +17,7 @@ PERSISTENT = Timeouts(publish=1, retry=60)
 """Short attempts within a long retry: the client notices a refusal when an attempt times out."""
 
 
-def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:
+def test_limits_survive_a_new_password_and_are_removed_if_left_out(tmp_path: Path) -> None:
     def limits() -> object:
         with FolderLogins(tmp_path).edit() as users:
             return {each.tenant: each.limits for each in users.list_permissions()}["A"]

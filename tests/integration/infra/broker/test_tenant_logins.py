@@ -197,7 +197,7 @@ async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: TenantServer
             await memory.history("u")
 
 
-async def test_the_client_says_that_it_is_not_permitted(guarded: TenantServer) -> None:
+async def test_client_names_a_permissions_violation(guarded: TenantServer) -> None:
     async with MemoryClient.connect(guarded.address("A"), tenant="B", timeouts=IMPATIENT) as memory:
         with pytest.raises(PublishFailed, match="permissions violation") as failed:
             await memory.publish("u", "user", "hi")

@@ -109,7 +109,7 @@ async def test_last_clear_or_discard_counts(database: Database) -> None:
     await hold(database, [*told, *discards], "a", {"a": [8], "b": [9]})
 
 
-async def test_a_clear_takes_what_lies_below_it_in_its_conversation_only(database: Database) -> None:
+async def test_a_clear_removes_the_messages_below_it_in_its_conversation_only(database: Database) -> None:
     events = [said(1, "a"), said(2, "b"), event(3, "cleared", "a"), said(4, "a"), said(5)]
     await hold(database, events, "b", {"a": [4], "b": [2, 5]})
     # A clear with `-` in its subject applies to the conversation that is current at its position.

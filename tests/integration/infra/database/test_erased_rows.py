@@ -104,7 +104,7 @@ async def test_furthest_erasure_of_a_user_counts(
         await hold_in_any_order(database, table, erasures, events, {("u1", 14), ("u1", 15)})
 
 
-async def test_a_summary_goes_with_the_first_message_that_it_covers(database: Database) -> None:
+async def test_a_summary_is_removed_with_the_first_message_that_it_covers(database: Database) -> None:
     erasures = [erased(100, 10), erased(101, 20, "u2")]
     events = [
         summary(30 + from_seq, "c", from_seq, user) for user in ("u1", "u2") for from_seq in (9, 10, 19, 20)

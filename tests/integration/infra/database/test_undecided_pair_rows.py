@@ -78,7 +78,7 @@ async def test_undecided_decision_opens_pairs_of_its_user_alone(rows: PairRows) 
     ]
 
 
-async def test_answers_and_questions_without_one_are_told_apart(rows: PairRows) -> None:
+async def test_answered_and_unanswered_comparisons_are_distinguished(rows: PairRows) -> None:
     await rows.save(2, "ar_001")
     await rows.save(2, "ar_001", user="u2")
     await rows.put("fact.compared", FactComparedV1(**PAIR.model_dump(), relation="different"))

@@ -129,7 +129,7 @@ class TestAnthropic(BatchesSuite):
         assert failed.is_refused
         assert [type(outcome) for outcome in found.values()] == [ModelAnswer] * 10
 
-    async def test_a_refused_line_repeats_nothing_of_what_was_asked(
+    async def test_error_of_a_refused_line_contains_no_text_of_the_request(
         self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.longest = 1

@@ -78,7 +78,7 @@ async def test_exhausted_credit_is_not_retried(
             await model.complete(asking("I like tea"))
 
 
-def test_the_usual_model_is_one_that_the_sdk_names() -> None:
+def test_the_default_model_is_listed_by_the_sdk() -> None:
     from anthropic.types import ModelParam
 
     from mnemon_infra.models.language.anthropic.model import USUAL_MODEL

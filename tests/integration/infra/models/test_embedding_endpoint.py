@@ -48,7 +48,7 @@ def expected(*texts: str) -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-async def test_the_settings_lead_to_the_endpoint(embedding_endpoint: Endpoint) -> None:
+async def test_settings_select_the_endpoint(embedding_endpoint: Endpoint) -> None:
     settings = Embedding(provider="openai", model=MODEL)
     async with open_embedder(settings, embedding_endpoint.deployment) as model:
         assert model is not None
@@ -62,7 +62,7 @@ async def test_the_settings_lead_to_the_endpoint(embedding_endpoint: Endpoint) -
     assert {request["model"] for request in embedding_endpoint.requests} == {MODEL}
 
 
-async def test_of_openais_models_the_dimension_is_known(embedding_endpoint: Endpoint) -> None:
+async def test_dimension_of_models_of_openai_is_known(embedding_endpoint: Endpoint) -> None:
     async with open_openai(None, embedding_endpoint.deployment) as model:
         assert (model.model, model.dimension) == ("openai/text-embedding-3-small", 1536)
         assert embedding_endpoint.requests == []
@@ -250,7 +250,7 @@ async def test_malformed_answer_is_not_stored(
         (405, "refuses requests"),
     ],
 )
-async def test_a_refusal_is_told_at_once_and_never_with_the_key(
+async def test_a_refusal_is_raised_at_once_without_the_key(
     status: int,
     words: str,
     embedding_endpoint: Endpoint,

@@ -62,7 +62,7 @@ async def test_without_a_key_none_is_sent(reranker_endpoint: RerankerServer) -> 
     assert reranker_endpoint.keys == [None, None]
 
 
-async def test_server_that_takes_texts_is_asked_for_texts(
+async def test_server_that_accepts_texts_receives_texts(
     reranker_endpoint: RerankerServer, reranker: RerankerEndpoint
 ) -> None:
     reranker_endpoint.faults = [build_tei_answer] * 3
@@ -86,7 +86,7 @@ async def test_server_that_takes_texts_is_asked_for_texts(
         (503, RerankerUnavailable, r"127\.0\.0\.1 failed \(HTTP 503\)"),
     ],
 )
-async def test_refusal_is_told_without_the_key(
+async def test_refusal_is_raised_without_the_key(
     status: int,
     error: type[Exception],
     words: str,

@@ -103,7 +103,7 @@ async def test_a_missing_row_is_named(
         ("UPDATE model_calls SET usd = 0.3 WHERE seq = %s", "called", "usd"),
     ],
 )
-async def test_a_row_that_says_something_else_is_named(
+async def test_a_row_that_differs_from_its_event_is_named(
     audited: AuditedLog, where: dict[str, int], sql: LiteralString, event: str, column: str
 ) -> None:
     await audited.change(sql, where[event])
@@ -130,7 +130,9 @@ async def test_content_contrary_to_the_log_is_named(audited: AuditedLog, where: 
     assert {each.seq for each in found.faults.named} == {where["said"], where["kept fact"]}
 
 
-async def test_a_summary_whose_floor_is_gone_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
+async def test_a_summary_whose_watermark_is_missing_is_named(
+    audited: AuditedLog, where: dict[str, int]
+) -> None:
     await audited.change("DELETE FROM clears WHERE tenant = %s", "acme")
     kinds = await audited.faults()
     assert ("emptied", where["gone summary"]) in kinds

@@ -11,7 +11,7 @@ from mnemon_contracts.streams import DEAD
 from mnemon_infra.config import Deployment
 
 
-async def test_status_knows_the_oldest_letter_that_is_left(
+async def test_status_has_the_age_of_the_oldest_remaining_letter(
     connection: Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_letters, "OLD_LETTER", timedelta())

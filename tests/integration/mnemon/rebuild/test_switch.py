@@ -21,7 +21,7 @@ from tests.support.stock_client import Stock
 USERS = 40
 
 
-async def test_a_rebuild_mends_what_was_changed(
+async def test_a_rebuild_repairs_changed_rows(
     site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await stock.say("true")
