@@ -1,4 +1,4 @@
-"""The labelled pairs, what is made of them, and the thresholds that stand in the code."""
+"""Calibration of embedders: the labelled pairs, the measured thresholds and the thresholds in the code."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ PAIRS = Path(__file__).parents[3] / "bench" / "mnemon_bench" / "quality" / "data
 
 
 class Given:
-    """A model whose similarities are given: the second text of a pair says how near it is to the first."""
+    """An embedder with given similarities: the second text of a pair is its cosine similarity to "a fact"."""
 
     model = "given/model"
     dimension = 2
@@ -55,7 +55,7 @@ def pairs(language: str, **similarities: Sequence[float]) -> list[LabelledPair]:
     ]
 
 
-def test_half_the_pairs_are_russian_and_none_is_there_twice() -> None:
+def test_half_of_the_labelled_pairs_are_russian_and_each_is_unique() -> None:
     labelled = read_pairs(PAIRS)
     assert len(labelled) >= 600
     languages = Counter(pair.language for pair in labelled)
@@ -70,7 +70,7 @@ def test_half_the_pairs_are_russian_and_none_is_there_twice() -> None:
     )
 
 
-async def test_precision_and_recall_are_of_what_is_alike_against_what_is_not() -> None:
+async def test_precision_and_recall_separate_similar_pairs_from_different_pairs() -> None:
     measured = await calibrate_embedder(
         Given(), pairs("en", same=[0.955, 0.905], update=[0.805, 0.505], different=[0.705, 0.305])
     )
@@ -111,7 +111,7 @@ async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves
     assert (russian, load_wordllama().thresholds.choose_update_threshold(is_english=False)) == (None, 1.01)
 
 
-def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
+def test_held_out_pairs_are_not_among_the_labelled_pairs() -> None:
     apart, labelled = (
         {(pair.a, pair.b) for pair in read_pairs(path)}
         for path in (PAIRS.with_name("pairs_apart.jsonl"), PAIRS)
@@ -131,14 +131,16 @@ def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
         ("not json", ":1: line: "),
     ],
 )
-def test_a_file_that_is_none_is_refused_by_its_line(tmp_path: Path, content: str, problem: str) -> None:
+def test_invalid_file_of_pairs_is_refused_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_text(content)
     with pytest.raises(InvalidPairs, match=problem):
         read_pairs(file)
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calibrate_command_shows_thresholds_and_names_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MNEMON_NATS_URL", raising=False)
     some = tmp_path / "some.jsonl"
     some.write_text("".join(PAIRS.read_text().splitlines(keepends=True)[::10]))

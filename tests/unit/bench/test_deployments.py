@@ -1,4 +1,4 @@
-"""Deployments of benches: `model_copy` takes names that are no fields, and the change then has no effect."""
+"""Deployments of benches change existing fields only: `model_copy` ignores unknown names without an error."""
 
 import ast
 from collections.abc import Iterator

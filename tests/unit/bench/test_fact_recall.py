@@ -1,4 +1,4 @@
-"""Recall of a search of facts."""
+"""Recall of the search for facts."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Processes of the benches: one that writes to its standard output goes on after it is ready."""
+"""Processes of the benches: output that the bench does not read never blocks a process."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ for _ in range(1_000):
     print("x" * 1_000, flush=True)
 Path(sys.argv[1]).touch()
 """
-"""A program that writes more than a pipe and the reader's buffer hold, then creates a file."""
+"""A program that writes more bytes than a pipe and the reader's buffer can hold, then creates a file."""
 
 
 async def test_a_process_that_logs_much_does_not_wait_for_a_reader(

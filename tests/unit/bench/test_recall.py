@@ -1,4 +1,4 @@
-"""How `bench recall` reads questions and counts what was found."""
+"""Questions that `bench recall` reads, and its measures of the turns found."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def sample(**changes: Any) -> dict[str, Any]:
     return {"sample_id": "talk", "conversation": conversation, "qa": questions} | changes
 
 
-def test_only_evidence_that_is_there_counts(tmp_path: Path) -> None:
+def test_only_evidence_that_exists_counts(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample()))
     (tmp_path / "notes.txt").write_text("nothing")
 
@@ -57,7 +57,7 @@ def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
         load_conversations(tmp_path)
 
 
-def test_recall_and_rank() -> None:
+def test_recall_and_reciprocal_rank_follow_from_found_evidence() -> None:
     evidence = frozenset({"D1:1", "D1:2"})
 
     assert compute_recall(evidence, ["D1:3", "D1:2"]) == 0.5

@@ -1,4 +1,4 @@
-"""The labelled sentences, and precision and recall over them."""
+"""The labelled sentences of the bench for secrets, and its precision and recall."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ SECRET = LabelledSentence(text="My password is hunter2", label="secret", languag
 HARMLESS = LabelledSentence(text="Changes the password every month", label="harmless", language="en")
 
 
-def test_half_the_sentences_are_russian_half_are_harmless_and_none_is_there_twice() -> None:
+def test_half_of_the_sentences_are_russian_half_are_harmless_and_each_is_unique() -> None:
     sentences = read_sentences(LIST)
     assert len(sentences) >= 150
     for field in ("language", "label"):
@@ -51,7 +51,7 @@ def test_misses_are_counted_and_named() -> None:
         (SECRET.model_dump_json(), "en lacks sentences labelled `harmless`"),
     ],
 )
-def test_a_file_of_something_else_is_refused(tmp_path: Path, lines: str, said: str) -> None:
+def test_file_without_labelled_sentences_is_refused(tmp_path: Path, lines: str, said: str) -> None:
     path = tmp_path / "list.jsonl"
     path.write_text(lines)
     with pytest.raises(InvalidSentences, match=said):

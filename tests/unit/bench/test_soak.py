@@ -1,4 +1,4 @@
-"""Trend of the series of a soak, and its plot."""
+"""Trends of the series of a soak, and their plots."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ WARM = int(100 * WARM_UP)
 
 
 def wave(number: int) -> float:
-    """Return a value around 200 with a period of eight samples, as users come and are erased."""
+    """Return a value near 200 with a period of eight samples, as if users were added and erased in turn."""
     return 200 + 15 * math.sin(number * math.tau / 8)
 
 
