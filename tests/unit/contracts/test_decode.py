@@ -1,4 +1,4 @@
-"""Old versions are read for ever, as the latest one; what cannot be read says what is wrong."""
+"""Decoding of events: bodies of old versions become the latest version, and errors name the invalid field."""
 
 import json
 import re
@@ -22,19 +22,19 @@ MESSAGE = parse_subject("chat.acme.u42.-.message.v1")
 
 
 class MoodV1(Event):
-    """A mood, as a word."""
+    """Version 1 of the test event `mood`: the mood as a word."""
 
     mood: Text = Field(description="The word.")
 
 
 class MoodV2(Event):
-    """A mood, as a number."""
+    """Version 2 of the test event `mood`: the mood as a number."""
 
     happiness: int = Field(description="-1, 0 or 1.")
 
 
 class MoodV3(Event):
-    """A mood, as a number and the words for it."""
+    """Version 3 of the test event `mood`: the mood as a number and the words for it."""
 
     happiness: int = Field(description="-1, 0 or 1.")
     words: tuple[Text, ...] = Field(description="The words.")
@@ -65,7 +65,7 @@ def test_every_version_is_read_as_the_latest(version: int, body: bytes) -> None:
     assert upcast_body(MOOD, version, body) == MoodV3(id="e1", happiness=1, words=("весело",))
 
 
-def test_one_step_of_two_versions() -> None:
+def test_contract_of_two_versions_upcasts_in_one_step() -> None:
     assert upcast_body(MOOD_OF_TWO, 1, b'{"mood":"sad"}') == MoodV2(happiness=-1)
     assert upcast_body(MOOD_OF_TWO, 2, b'{"happiness":0}') == MoodV2(happiness=0)
 
@@ -89,7 +89,7 @@ def test_fields_that_no_version_knows_do_not_get_in_the_way_of_an_upcaster() -> 
     )
 
 
-def test_a_compact_body_near_the_limit_survives_the_way_up() -> None:
+def test_upcast_body_may_exceed_the_limit_of_the_original() -> None:
     padding = ",".join(["1"] * ((BODY_LIMIT - 200) // 2))
     body = f'{{"mood":"glad","ballast":[{padding}]}}'.encode()
     assert BODY_LIMIT - 300 < len(body) <= BODY_LIMIT
@@ -182,7 +182,7 @@ def test_an_error_does_not_repeat_a_long_value() -> None:
 
 
 @pytest.mark.parametrize("as_of", ['"then"', "-1", "1.5", "9223372036854775808"])
-def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
+def test_error_names_both_types_that_a_field_may_have(as_of: str) -> None:
     with pytest.raises(InvalidBody) as refused:
         HistoryV1.parse(b'{"as_of": %s}' % as_of.encode())
     assert re.fullmatch(

@@ -1,4 +1,4 @@
-"""The tools as each provider's models are told of them."""
+"""Definitions of the tools in the format of each provider, and requests from calls of the tools."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from mnemon_contracts.registry import VERBS
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-"""Names that all providers accept."""
+"""Pattern of the names that all providers accept."""
 
 
 def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
-    """Name, description and parameters of each, from where the provider looks for them."""
+    """Return name, description and parameters of each tool, from the fields that the provider reads."""
     tools = list_definitions(form)
     match form:
         case "openai":
@@ -115,7 +115,9 @@ def test_models_are_told_to_forget_by_id() -> None:
         ("add_task", {"text": "Call Vera"}, "due_at"),
     ],
 )
-def test_a_day_is_its_midnight_in_utc(tool: str, arguments: dict[str, str], field: str) -> None:
+def test_day_in_an_argument_means_its_midnight_in_utc(
+    tool: str, arguments: dict[str, str], field: str
+) -> None:
     midnight = datetime(2026, 12, 1, tzinfo=UTC)
     for day in ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T03:00:00+03:00", "2026-12-01T00:00:00"):
         assert getattr(TOOLS[tool].build_request({**arguments, field: day}), field) == midnight
@@ -132,7 +134,7 @@ def test_every_tool_is_made_of_its_contract() -> None:
         assert {*tool.arguments, *tool.fixed} <= set(tool.request.model_fields), tool.name
 
 
-def test_a_call_is_a_request() -> None:
+def test_call_of_a_tool_becomes_a_request() -> None:
     asked = TOOLS["memory_save"].build_request({"text": "Likes tea", "importance": "high", "tier": None})
     assert asked == SaveV1(text="Likes tea", importance="high")
     asked = TOOLS["search_documents"].build_request({"query": "tea"})

@@ -1,4 +1,4 @@
-"""Login variables that cannot be used are refused, not ignored."""
+"""Invalid variables for the login are refused, not ignored."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Settings as values: what goes together, and how documents lie one over another."""
+"""Settings documents: values that exclude each other, and the merge of documents."""
 
 import json
 
@@ -47,7 +47,7 @@ from mnemon_contracts.subjects import InvalidId, InvalidSubject
         ({"extraction": {"provider": "oracle"}}, "extraction.provider"),
         ({"context": {"sections": {"facts": -1}}}, "context.sections.facts"),
         ({"policy": 5}, "policy"),
-        # Each by itself may be so, both may not.
+        # Each value is valid by itself, but not with the other one or with its default.
         ({"policy": {"min_length": 241}}, "policy.max_length"),
         ({"policy": {"max_length": 11}}, "policy.max_length"),
         ({"dedupe": {"update_threshold": 0.9, "duplicate_threshold": 0.8}}, "dedupe.duplicate_threshold"),
@@ -111,7 +111,7 @@ def test_a_tenant_has_no_vectors_of_its_own() -> None:
         resolve_settings({}, {"embedding": {"provider": "none"}})
 
 
-def test_a_group_and_a_value_in_its_place() -> None:
+def test_merge_replaces_a_group_with_a_value_and_a_value_with_a_group() -> None:
     assert merge_documents({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
     assert merge_documents({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
 

@@ -1,4 +1,4 @@
-"""Presets: each is valid by itself and over any other, and sets what it says."""
+"""Presets: each is valid by itself and after any other preset, and sets the documented values."""
 
 from functools import reduce
 from itertools import permutations

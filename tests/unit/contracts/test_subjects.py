@@ -1,4 +1,4 @@
-"""Any id goes into a subject and comes back; nothing that is spelled otherwise gets in."""
+"""Subjects: every id is encoded and decoded without loss, and other spellings are refused."""
 
 import sys
 import unicodedata
@@ -46,7 +46,7 @@ def test_no_id_escapes_its_token(identifier: str) -> None:
 
 
 def test_every_white_space_and_control_character_is_encoded() -> None:
-    """The list in the grammar is written out; this holds it to what Python calls white space."""
+    """The grammar lists these characters one by one; the list must have all that Python knows."""
     characters = [chr(point) for point in range(1, sys.maxunicode + 1)]
     unsafe = [each for each in characters if each.isspace() or unicodedata.category(each) == "Cc"]
     assert [each for each in unsafe if encode_token(each) == each] == []
@@ -166,7 +166,7 @@ def test_the_longest_id_is_taken() -> None:
         ("%2D", "%252D"),
     ],
 )
-def test_known_spellings(identifier: str, token: str) -> None:
+def test_id_is_encoded_in_the_documented_spelling(identifier: str, token: str) -> None:
     assert encode_token(identifier) == token
 
 
@@ -213,7 +213,7 @@ def test_percent_encoding_is_that_of_the_standard_library() -> None:
 
 
 def _matches(pattern: str, subject: str) -> bool:
-    """As NATS does for a pattern that ends in `>`."""
+    """Return whether a subject matches a pattern that ends in `>`, by the rules of NATS."""
     prefix = pattern.removesuffix(">")
     return subject.startswith(prefix) and len(subject) > len(prefix)
 
@@ -248,7 +248,7 @@ def test_every_spelling_has_the_same_origin(
         ("work.persist.acme.ana", None),
     ],
 )
-def test_origins_of_wrong_subjects(subject: str, origin: object) -> None:
+def test_find_origin_reads_invalid_subjects(subject: str, origin: object) -> None:
     assert subjects.find_origin(subject) == origin
 
 

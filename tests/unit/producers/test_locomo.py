@@ -1,4 +1,4 @@
-"""LoCoMo files as events: made-up ones, and the real ones where they are at hand."""
+"""LoCoMo files as events: constructed files, and the published files in the folder `LOCOMO_DATA`."""
 
 import json
 import os
