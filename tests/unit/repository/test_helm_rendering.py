@@ -28,14 +28,14 @@ from tests.support.repository.helm_chart import (
 )
 
 KUBERNETES = "1.27", kubernetes_validate.latest_version()
-"""The oldest version that the chart takes, and the newest that has schemas here."""
+"""The oldest version that the chart supports, and the newest version of which the validator has schemas."""
 
 CUSTOM_KINDS = {
     "ScaledObject": "keda.sh/v1alpha1",
     "ServiceMonitor": "monitoring.coreos.com/v1",
     "PrometheusRule": "monitoring.coreos.com/v1",
 }
-"""Kinds that no version of Kubernetes has; tests of their own check their fields."""
+"""Kinds that other projects add to Kubernetes, with their API versions; separate tests check their fields."""
 
 INSTALLATIONS = pytest.mark.parametrize("installation", ["default", *VALUE_FILES])
 
@@ -205,7 +205,7 @@ def test_only_setup_and_admin_page_log_in_as_operator(installation: str) -> None
 
 
 def find_login(container: Manifest, volumes: list[Manifest]) -> str:
-    """The key of the Secret that a container logs in to NATS with: of its address, or of a file."""
+    """Return the key of the Secret with a container's login at NATS: its address, or a mounted file."""
     variables = {each["name"]: each for each in container["env"]}
     if reference := variables["MNEMON_NATS_URL"].get("valueFrom"):
         return str(reference["secretKeyRef"]["key"])
@@ -228,7 +228,7 @@ def test_scaled_objects_follow_the_lag() -> None:
     deployments = {each["metadata"]["name"]: each["spec"] for each in list_kind("Deployment", manifests)}
     scaled = {each["spec"]["scaleTargetRef"]["name"]: each for each in list_kind("ScaledObject", manifests)}
     assert scaled.keys() == {f"bots-mnemon-{name}" for name in CONSUMERS} - {"bots-mnemon-maintain"}
-    # An upgrade would take back the number that KEDA has set.
+    # With `replicas` in the manifest, an upgrade would reset the number that KEDA has set.
     assert {name for name, spec in deployments.items() if "replicas" not in spec} == scaled.keys()
     for each in scaled.values():
         spec = each["spec"]
@@ -309,7 +309,7 @@ def test_lag_is_counted_once_and_a_missing_consumer_has_none(name: str, tmp_path
 
 
 def case(query: str, series: list[tuple[str, str]], samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """A test of promtool: the samples that a query finds in series."""
+    """Return a test case of promtool: the samples that a query must find in the series after five minutes."""
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series],

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers"}
 
-# Put together here, so that this file does not hold what it looks for.
+# The names are joined here from their parts, so that this file does not match the pattern.
 REGISTRIES = re.compile(
     "|".join(
         re.escape(".".join(parts))
@@ -34,7 +34,7 @@ REGISTRIES = re.compile(
     )
 )
 CLASS_NAMES = re.compile(r"^ *class _*(\w+)[(:\[]", re.MULTILINE)
-"""Names of classes, without underscores at the beginning."""
+"""Pattern of a class definition; the group is the name without leading underscores."""
 
 MACHINE_PATHS = re.compile(rf"(?<![\w.}}])/(?:{'|'.join(('home', 'root', 'work', 'Users'))})/")
 
@@ -56,8 +56,8 @@ RECIPES = {
 
 
 def repository_files() -> list[Path]:
-    """Return the files that are tracked, and those that `git add` would track."""
-    # A checkout may belong to another user than the one who runs the tests.
+    """Return the files that git tracks, and the files that `git add` would add."""
+    # git refuses the checkout of another user, which a container may mount, unless it is declared safe.
     git = ("git", "-c", f"safe.directory={ROOT}")
     listed = subprocess.run(
         [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -121,7 +121,7 @@ def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], line: str
 
 
 def test_imports_run_one_way() -> None:
-    # Beside the interpreter, because the folder of an environment need not be on PATH.
+    # The program is beside the interpreter; the folder of the virtual environment need not be on PATH.
     program = Path(sys.executable).with_name("lint-imports")
     result = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -138,7 +138,7 @@ def test_check_recipe_runs_ci() -> None:
 
 
 def documented(name: str, default: object) -> str:
-    """How a table row of docs/operating.md begins."""
+    """Return the beginning of a variable's table row in docs/operating.md."""
     if default is None:
         return f"| `{name}` | |"
     return f"| `{name}` | `{default if isinstance(default, str) else json.dumps(default)}` |"

@@ -1,4 +1,4 @@
-"""README.md leads somewhere."""
+"""Links of README.md lead to files and headings that exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The types of the client, as a program with its own mypy sees them."""
+"""Types of the client, as mypy infers them in a program that imports `mnemon`."""
 
 import subprocess
 import sys
