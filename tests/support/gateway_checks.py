@@ -8,7 +8,7 @@ import schemathesis
 BEYOND_SCHEMAS: Final = re.compile(
     "|".join(
         (
-            # JSON Schema counts characters, and permits any of them.
+            # JSON Schema counts characters in place of bytes, and permits every character.
             r"has \d+ bytes, and the limit is",
             r"contains? U\+0000",
             r"contains a lone surrogate",
@@ -16,15 +16,15 @@ BEYOND_SCHEMAS: Final = re.compile(
             r"begins or ends with white space",
             r"must be in the years",
             r"is missing or blank",
-            # Released contracts say these bounds in words.
+            # Released contracts state these bounds only in descriptions.
             r"^importance: Input should be (greater|less) than or equal to",
-            # One field decides on another.
+            # Whether a field is valid depends on another field.
             r"name the fact either by `id` or by `query`",
             r"works only with the `id` of the fact",
             r"is valid only with `verify`",
             r"differs from the `id` in the body",
             r"is missing[:;] (give|name)",
-            # The log decides.
+            # Whether a value is valid depends on the log.
             r"is not in the log",
             r"the log begins at",
             r"is in the future",

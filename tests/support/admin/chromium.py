@@ -22,7 +22,7 @@ _ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Whoever asks for another host is told that there is none.
+    # The names of other hosts do not resolve.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
@@ -69,7 +69,7 @@ async def browsing(address: str, timeout: float) -> AsyncIterator[Browsing]:
                 profile,
                 executable_path=PROGRAM,
                 headless=True,
-                chromium_sandbox=False,  # which needs rights that a container does not have
+                chromium_sandbox=False,  # the sandbox needs rights that a container does not have
                 args=_ARGUMENTS,
                 base_url=address,
             )

@@ -50,7 +50,7 @@ async def browsing(deployment: Deployment) -> AsyncIterator[Browser]:
     parts = ServerConnections(deployment)
     page = create_application(parts, Access("the token of a test"))
     async with (
-        parts.close_at_end(),  # ASGITransport knows no lifespan
+        parts.close_at_end(),  # ASGITransport sends no lifespan events
         httpx.AsyncClient(transport=httpx.ASGITransport(page), base_url=ADDRESS) as client,
     ):
         await client.post("/login", data={"token": "the token of a test"}, headers={"origin": ADDRESS})

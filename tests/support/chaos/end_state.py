@@ -44,13 +44,13 @@ _TABLES = {
         FROM starts WHERE tenant = %(tenant)s ORDER BY 1, 2""",
     "clears": """
         SELECT user_id, event_id, conversation FROM clears WHERE tenant = %(tenant)s ORDER BY 1, 2""",
-    # A decision is known by its proposal, and what is saved again after a silence is another proposal.
+    # Without ids: a `save` that is repeated after a missing reply is another proposal with other ids.
     "facts": """
         SELECT user_id, body #>> '{fact,text}', body #>> '{fact,tier}', body #>> '{fact,kind}',
             body #>> '{fact,importance}', count(*)
         FROM memory_events WHERE tenant = %(tenant)s AND event = 'fact.saved'
         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2""",
-    # Of what was cleared there may have been summaries, or not yet.
+    # Summaries without a body were cleared: whether one was written before the clear depends on timing.
     "summaries": """
         SELECT user_id, event, body ->> 'text', count(*) FROM memory_events
         WHERE tenant = %(tenant)s AND event IN ('summary.written', 'summary.merged') AND body IS NOT NULL

@@ -167,7 +167,7 @@ async def _told_while_dying(tenant: str, story: Story, url: str, deaths: Sequenc
 
 async def _by_hand(seed: int, users: int, steps: int, kills: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="mnemon-chaos-"))
-    folder.chmod(0o711)  # PostgreSQL's own account passes through
+    folder.chmod(0o711)  # PostgreSQL's own account has to reach its data in this folder
     found = await chaos(folder, seed=seed, users=users, steps=steps, kills=kills)
     if found:
         raise SystemExit("\n".join([f"{len(found)} differences; all of it is in {folder}", *found[:50]]))

@@ -212,7 +212,7 @@ class Interleaving(RuleBasedStateMachine):
         expected = fold(events_of(user, self._written), user)
         erased = await self._database.run_query(load_erasure(TENANT, user))
         if erased is not None and not erased.is_settled:
-            return  # a copy may have been taken for one of what is gone, until that is settled
+            return  # until the erasure is settled, a copy may have been dropped as one of an erased event
         state = await self._database.run_query(shown(expected.messages, user))
         _same(user, replace(state, texts=expected.texts), expected)
         known = {event.seq for event in events_of(user, self._written)}

@@ -103,7 +103,7 @@ class LogModel:
         theirs = self.of(draft.user)
         if theirs and draft.repeats is not None:
             first = theirs[-1 - draft.repeats % len(theirs)]
-            # Under the id that it had, though it may say something else.
+            # The copy has the id of the first event, but may have another body.
             return replace(first, seq=seq, discard=draft.discard, item=draft.item)
         summaries = (each.id for each in theirs if each.kind.startswith("summary."))
         return ReferenceEvent(

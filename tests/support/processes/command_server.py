@@ -132,7 +132,7 @@ def serving_commands() -> Iterator[None]:
     with ours:
         with theirs:
             command = (sys.executable, "-m", __name__, str(theirs.fileno()))
-            # No threads of linear algebra: a process that forks has one thread.
+            # OpenBLAS must start no threads: only a process with a single thread can fork safely.
             environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
             process = subprocess.Popen(
                 command,
@@ -183,7 +183,7 @@ def _serve(requests: socket.socket) -> list[str] | None:
 
 
 def _tell(ending: socket.socket, number: int) -> None:
-    with suppress(BrokenPipeError):  # the test that started it may be gone
+    with suppress(BrokenPipeError):  # the process that sent the request may have ended
         ending.send(str(number).encode())
 
 
@@ -211,8 +211,8 @@ def _run_command() -> None:
         if not isinstance(end.code, int):
             raise
         code = end.code
-    # Python has no public call for these two, which it makes at its end. `_shutdown` also tells executors to
-    # end their threads: a join of these would wait forever.
+    # Python calls these two functions at its own exit and has no public names for them. `_shutdown` also
+    # tells executors to end their threads; otherwise the wait for these threads would never end.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     gc.collect()

@@ -67,5 +67,5 @@ class FormerVersion:
     def environment(self) -> dict[str, str]:
         """Variables of the environment with which `python -m mnemon` runs this version."""
         folders = [self._folder, *(self._folder / name for name in _PACKAGES)]
-        # Without the second one, the working directory and its `mnemon` come first.
+        # Without PYTHONSAFEPATH, Python imports the `mnemon` of the working directory.
         return {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONSAFEPATH": "1"}

@@ -52,7 +52,7 @@ async def install_packages(folder: Path, how: Literal["install", "ci"] = "instal
 
     For tests, the README requires no network except the index of Python packages.
     """
-    # By default npm waits five minutes for an answer of the package index before it asks again.
+    # By default npm waits five minutes for an answer of the package index before it retries.
     options = "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=20000", "--fetch-retries=5"
     done = await run_program("npm", how, *options, folder=folder)
     if done.code:

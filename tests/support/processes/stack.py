@@ -195,7 +195,7 @@ def stack_folder() -> Iterator[Path]:
 
     At the end, kill the servers that run on the folder, and remove the folder and its vectors.
     """
-    # Not tmp_path: every start of pytest closes the folders above it for other accounts again.
+    # Not tmp_path: at each start, pytest removes the access of other accounts to the folders above it.
     parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     yield parent / "data"
     for process in _on(parent / "data"):
@@ -207,8 +207,9 @@ def stack_folder() -> Iterator[Path]:
 
 def _on(data: Path) -> list[psutil.Process]:
     marks = {str(data / "nats" / "nats-server.conf"), str(data / "postgres")}
-    # Read as they are found: a moment later one may have ended.
+    # The attributes are read while the processes are listed: a process may end at any moment.
     found = psutil.process_iter(["name", "cmdline", "ppid"])
     marked = {process.pid: process for process in found if marks & set(process.info["cmdline"] or ())}
-    # PostgreSQL forks for each connection, under its own command line until the client has named itself.
+    # PostgreSQL forks a process for each connection. Until the client has sent its name, the process has the
+    # command line of its parent.
     return [process for process in marked.values() if process.info["ppid"] not in marked]

@@ -188,7 +188,7 @@ def isolate(
 ) -> list[str]:
     """Return the command that runs `command` in new namespaces, with the image as its file system."""
     root = shlex.quote(str(image.root))
-    # A build needs the certificates of this machine; a container must not write.
+    # A build reads the certificates of this machine; the file system of a container is read-only.
     last = f"--bind /etc/ssl/certs {root}/etc/ssl/certs" if is_build else f"-o remount,bind,ro {root}"
     script = [
         f"mount --bind {root} {root}",

@@ -55,7 +55,7 @@ class QdrantProcess:
             service["enable_tls"] = True
             configuration["tls"] = {"cert": str(certificate), "key": str(key)}
             self._values |= {"qdrant_url": f"https://127.0.0.1:{port}", "qdrant_ca": certificate}
-        # JSON is YAML, too.
+        # Each JSON document is also valid YAML.
         (folder / "config.yaml").write_text(json.dumps(configuration))
 
     def locate(self, deployment: Deployment) -> Deployment:

@@ -25,7 +25,7 @@ def _record_migrations(url: URL) -> str:
 
     def record(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_context: Any) -> None:
         assert statement.startswith("SELECT") or not parameters, "statements are repeated without parameters"
-        # Escaped for the driver, which reads it so only where parameters are given.
+        # SQLAlchemy escapes "%" for the driver, which unescapes it only in statements with parameters.
         statements.append(statement.strip().replace("%%", "%"))
 
     event.listen(Engine, "before_cursor_execute", record)

@@ -64,7 +64,7 @@ def facts(answer: ModelAnswer | LineFailed) -> list[str]:
 
 
 def open_anthropic(model: str | None, deployment: Deployment) -> AbstractAsyncContextManager[LanguageModel]:
-    # Imported here: every worker collects the tests, and the SDK takes a second to import.
+    # Imported here, because each pytest worker imports this module and the SDK takes a second to import.
     from mnemon_infra.models.language.anthropic.model import open_anthropic
 
     return open_anthropic(model, deployment)
