@@ -1,4 +1,4 @@
-"""Kind and tier of a fact, by the fields of the model, then by its words."""
+"""Kind and tier of a fact: from the fields that a model sets, else from the words of the fact."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -42,7 +42,7 @@ def test_tier_and_importance_follow_from_words(text: str, tier: Tier, high: bool
         ("Worked at Google until the end of March 2020", "archive"),
         ("Had a red bicycle until May 5, 2020", "archive"),
         ("Ищет наушники до 2000 рублей", "working"),
-        (f"Has a red bicycle by {'-' * 2_000}", "archive"),  # would take minutes with backtracking
+        (f"Has a red bicycle by {'-' * 2_000}", "archive"),  # backtracking would take minutes
         ("Has a red bicycle until 2030", "working"),
         ("Has a red bicycle until 7 pm, built in 1980", "working"),
     ],

@@ -1,4 +1,4 @@
-"""Decisions about proposals: worked examples, and every rule."""
+"""Decisions on proposals: examples, and each rule."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from mnemon_infra.models.embedding import Thresholds
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
-"""The values of the documents."""
+"""Thresholds for models that read a sentence as a whole."""
 
 LIKENESS = Likeness("given/model", TRANSFORMER, load_word_similarity())
 
@@ -462,7 +462,9 @@ def test_supersedes_replaces_the_named_fact() -> None:
     )
     assert replaced.fact.importance == 7
     assert user.texts() == {"pf_001": "Moved to Porto"}
-    assert saved(user.propose("Plays chess well", supersedes="pf_009")).fact_id == "ar_001"  # not there
+    assert (
+        saved(user.propose("Plays chess well", supersedes="pf_009")).fact_id == "ar_001"
+    )  # "pf_009" does not exist
 
 
 @pytest.mark.parametrize(

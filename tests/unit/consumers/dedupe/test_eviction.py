@@ -37,7 +37,7 @@ LIKENESS = Likeness("given", THRESHOLDS)
 LOW, NORMAL, HIGH = 2, 5, 9
 
 Given = tuple[Tier, int]
-"""A fact that is there already: its tier and importance."""
+"""Tier and importance of a known fact."""
 
 
 def fold_events(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
@@ -48,7 +48,7 @@ def fold_events(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
 
 
 def room_for(per_user: int) -> FactLimits:
-    """Limits by which no tier is full before the user is."""
+    """Return limits that let one tier hold all facts of a user."""
     return FactLimits(per_user=per_user, profile=per_user, working=per_user)
 
 
@@ -79,13 +79,13 @@ def evicted(decided: Sequence[DecisionEvent]) -> list[str]:
 @pytest.mark.parametrize(
     ("facts", "importance", "expected"),
     [
-        # from the archive, low before normal, oldest first
+        # Facts of the archive go first; among them low before normal importance, then the oldest.
         ([("archive", NORMAL), ("archive", LOW), ("archive", LOW)], NORMAL, "ar_002"),
         ([("archive", NORMAL), ("archive", NORMAL)], NORMAL, "ar_001"),
         ([("working", LOW), ("archive", NORMAL)], NORMAL, "ar_001"),
         ([("profile", LOW), ("working", LOW)], NORMAL, "wk_001"),
         ([("profile", NORMAL), ("profile", LOW)], NORMAL, "pf_002"),
-        # never high while others exist
+        # Facts of high importance go last.
         ([("archive", HIGH), ("profile", NORMAL)], NORMAL, "pf_001"),
         ([("archive", HIGH), ("archive", HIGH)], HIGH, "ar_001"),
     ],
@@ -216,7 +216,11 @@ Logged = tuple[Event, str, datetime]
 
 
 def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logged], UserFacts, datetime]:
-    """Decide on proposals half a day apart, some facts being forgotten or expired in between."""
+    """Decide on a proposal every 12 hours, forget or expire facts in between, and check the limits.
+
+    Returns:
+        The events with their ids and times, the facts of the user after them, and the time of the last step.
+    """
     known, log, now = UserFacts(), list[Logged](), BEGIN
 
     def logged(event: Event, event_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Distinct facts of one answer, decided one after the other: none takes another's place."""
+"""Distinct facts of one answer of a model, decided one after another: no fact replaces another one."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Merging of facts after a model's answer about them."""
+"""Merges of facts after a model's answer about them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -29,7 +29,7 @@ MODEL = Lineage(extractor="extract", prompt_version="extract-2", model="openai/m
 
 
 class MergedUser:
-    """A user as `dedupe` knows them."""
+    """The state that `dedupe` folds from a user's events, which a test applies one by one, a minute apart."""
 
     def __init__(self) -> None:
         self.known = UserState()
@@ -160,7 +160,7 @@ def test_different_or_unanswered_pair_changes_nothing(
 
 
 @pytest.mark.parametrize("changed", [1, 2])
-def test_an_answer_about_other_words_counts_for_nothing(user: MergedUser, changed: int) -> None:
+def test_answer_about_former_words_is_ignored(user: MergedUser, changed: int) -> None:
     known = user.known.facts.facts[f"ar_00{changed}"].fact
     fact = known.model_copy(update={"text": "Мама переехала в горы"})
     user.apply(FactUpdatedV1(fact_id=f"ar_00{changed}", fact=fact, former=known), "by hand")

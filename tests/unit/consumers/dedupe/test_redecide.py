@@ -1,4 +1,4 @@
-"""Decisions on a user's facts with other thresholds, and the corrections that lead to them."""
+"""Redecide: decisions on a user's facts with other thresholds, and the corrections that apply them."""
 
 from mnemon_consumers.dedupe.redecide.corrections import Correction, build_corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, redecide_proposals

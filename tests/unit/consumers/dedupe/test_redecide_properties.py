@@ -1,4 +1,4 @@
-"""For any user's log, redecide changes it once, changes nothing with the same settings, and can be undone."""
+"""Redecide of any user's log: a second run or the same settings change nothing, and it can be undone."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -48,11 +48,11 @@ _STEPS = st.lists(
 )
 
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-"""Logs are long: to make a failing one shorter takes minutes."""
+"""The phases of Hypothesis without `shrink`: the logs are long, and shrinking a failing one takes minutes."""
 
 
 def live_on(user: DecidedUser, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) -> None:
-    """Perform the actions of a user, and the decisions on them."""
+    """Perform the steps of a user in order, then decide on the proposals that are left."""
     for step in steps:
         match step:
             case "propose", text, degrees, said:
@@ -82,7 +82,7 @@ def live_on(user: DecidedUser, steps: Sequence[tuple[Any, ...]], settings: Setti
 
 
 def merge(user: DecidedUser, older: KeptFact, newer: KeptFact) -> None:
-    """Merge two facts, as dedupe does after a model's answer."""
+    """Publish the events with which `dedupe` merges two facts after a model's answer; ignore equal facts."""
     if older.id != newer.id:
         merged = FactMergedV1(
             fact_id=older.id,
@@ -107,7 +107,7 @@ def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: Se
 @pytest.mark.long
 @given(_STEPS, _STEPS, _SETTINGS, _SETTINGS)
 @settings(max_examples=scale_examples(50), phases=_PHASES)
-def test_other_settings_change_it_once_and_back(
+def test_other_settings_change_facts_once_and_former_settings_restore_them(
     steps: list[tuple[Any, ...]], later: list[tuple[Any, ...]], first: SettingsV1, other: SettingsV1
 ) -> None:
     user = DecidedUser()
@@ -116,7 +116,7 @@ def test_other_settings_change_it_once_and_back(
     user.redecide(other)
     assert user.redecide(other) == []
     user.redecide(first)
-    if not any(step[0] == "later" for step in steps):  # what is over does not come back
+    if not any(step[0] == "later" for step in steps):  # facts that have expired stay expired
         assert user.contents == before
 
     user.redecide(other)
@@ -131,7 +131,7 @@ def test_other_settings_change_it_once_and_back(
 
 
 def ended(user: DecidedUser) -> set[str]:
-    """Return the texts that were proposed once and are forgotten."""
+    """Return the texts of facts that were forgotten or evicted, if each was proposed only once."""
     kept, gone = UserFacts(), Counter[str]()
     merged = {event.merged_id for event, _, _ in user.log if isinstance(event, FactMergedV1)}
     said = Counter(event.text for event, _, _ in user.log if isinstance(event, FactProposedV1))

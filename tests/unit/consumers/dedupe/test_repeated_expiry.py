@@ -1,4 +1,4 @@
-"""The date of a fact that is said again, or in other words."""
+"""Expiry of a fact that is proposed again, in the same or in other words."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,13 +15,13 @@ LIKENESS = Likeness("given/model", THRESHOLDS)
 
 
 class RepeatingUser:
-    """A user of whom one fact is proposed again and again."""
+    """A user whose proposals all concern one fact."""
 
     def __init__(self) -> None:
         self._known = UserFacts()
 
     def propose(self, text: str, at: datetime) -> Fact:
-        """The fact as it is then. Whatever is proposed is as near as can be to it."""
+        """Decide on a proposal with a similarity of 0.99 to the known fact, and return the fact after it."""
         near = [NearestFact(fact_id, 0.99) for fact_id in self._known.facts]
         proposal = Proposal(f"{at} {text}", at, FactProposedV1(text=text))
         for _, event in decide_proposal(proposal, self._known, near, SettingsV1(), LIKENESS):

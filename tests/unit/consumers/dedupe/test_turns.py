@@ -1,4 +1,4 @@
-"""Turns of users: who gets one, and who needs none."""
+"""Turns of users: deliveries that run a turn, and deliveries that are decided already."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ ANNA = ("acme", "anna")
 
 
 class DecidedLog:
-    """A user's log in which everything up to a position is decided by each turn."""
+    """A user's log, of which each turn decides all events up to the position `ends`, or fails."""
 
     def __init__(self, *, ends: int = 10, fails: bool = False) -> None:
         self.turns = 0
