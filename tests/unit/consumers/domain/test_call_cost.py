@@ -1,4 +1,4 @@
-"""Cost of a call of a model."""
+"""Cost of a call of a language model."""
 
 import json
 
@@ -30,7 +30,7 @@ SPENDING = Spending(
         (Usage(input=MILLION, cached=400_000, output=MILLION), False, 0.6 * 0.15 + 0.4 * 0.075 + 0.6),
         (Usage(input=MILLION, cached=400_000, output=MILLION), True, (0.6 * 0.15 + 0.4 * 0.075 + 0.6) / 2),
         (Usage(), False, 0.0),
-        # More cached tokens than there were: it costs no less than nothing.
+        # Cached tokens beyond the input tokens are not charged.
         (Usage(input=100, cached=MILLION), False, 100 * 0.075 / MILLION),
     ],
 )
@@ -60,7 +60,7 @@ def test_the_share_of_a_batch_is_that_of_the_model() -> None:
         ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
         ("claude-sonnet-4-20250514", "claude-sonnet-4"),
         ("claude-sonnet-4@20250514", "claude-sonnet-4"),
-        # Other models with other prices, though their names begin alike.
+        # Other models with other prices, although their names have the same beginning.
         ("gpt-4o-audio-preview", None),
         ("gpt-4o1", None),
         ("claude-sonnet-4-5-20250929", None),
@@ -73,7 +73,7 @@ def test_a_revision_costs_what_the_model_does(model: str, priced_as: str | None)
     assert (price.model if price else None) == priced_as
 
 
-def test_the_event_of_a_call() -> None:
+def test_event_of_a_call_has_its_tokens_and_cost() -> None:
     usage = Usage(input=1000, cached=200, output=50)
     line = build_call_event(("acme", "u1"), usage, "openai", "gpt-4o-mini", "extract", "b7", SPENDING, "e1")
     assert (line.subject, line.id) == (build_memory_subject("acme", "u1", "model.called"), "e1")
@@ -89,7 +89,7 @@ def test_the_event_of_a_call() -> None:
     assert json.loads(alone.body).keys() == {"provider", "model", "purpose", "tokens"}
 
 
-def test_a_request_may_cost_what_is_asked_and_the_longest_answer() -> None:
+def test_estimated_cost_is_of_the_request_and_the_longest_answer() -> None:
     spending = Spending(prices=(Price(model="m", input=1.0, output=2.0),))
     request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
     asked = tokens.count_tokens("Write.") + tokens.count_tokens("I like tea")

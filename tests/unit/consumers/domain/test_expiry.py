@@ -1,4 +1,4 @@
-"""The date until which a text says that something holds."""
+"""Expiry that the text of a fact names."""
 
 import subprocess
 import sys
@@ -9,11 +9,11 @@ import pytest
 from mnemon_consumers.domain.policy.expiry.text import find_expiry, names_end
 
 SAID = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
-"""A Wednesday."""
+"""Time at which the texts are said: a Wednesday."""
 
 
 def ends_on(text: str) -> date | None:
-    """The first day on which a text no longer holds."""
+    """Return the first day on which a text no longer holds, or None if the text names no end."""
     expires_at = find_expiry(text, SAID)
     assert (expires_at is not None) <= names_end(text)
     return expires_at.date() if expires_at else None
@@ -97,7 +97,7 @@ def ends_on(text: str) -> date | None:
         ("Павел в отпуске до пятницы", "2026-03-14"),
     ],
 )
-def test_an_end_that_the_text_names(text: str, expected: str) -> None:
+def test_text_expires_after_the_end_that_it_names(text: str, expected: str) -> None:
     assert ends_on(text) == date.fromisoformat(expected)
 
 
@@ -223,12 +223,12 @@ def test_an_end_that_the_text_names(text: str, expected: str) -> None:
         "Ехать до Мая минут 10",
     ],
 )
-def test_no_end_where_there_is_none_or_a_doubt(text: str) -> None:
+def test_text_with_a_doubtful_end_or_none_does_not_expire(text: str) -> None:
     assert ends_on(text) is None
 
 
 def test_days_begin_in_the_time_zone_of_who_says_it() -> None:
-    # In Moscow it is Thursday already.
+    # `said_at` is Wednesday in UTC, and Thursday in Moscow.
     said_at = datetime(2026, 3, 11, 22, tzinfo=UTC)
     assert find_expiry("Is away until tomorrow", said_at) == datetime(2026, 3, 13, tzinfo=UTC)
     moscow = find_expiry("Is away until tomorrow", said_at, "Europe/Moscow")

@@ -1,4 +1,4 @@
-"""Which facts are refused, and which are not though they look alike."""
+"""Facts that the policy rejects, and similar texts that it keeps."""
 
 import subprocess
 import sys
@@ -245,7 +245,7 @@ def test_hostile_text_takes_no_exponential_time(hostile: str) -> None:
     find_refusal(KEPT[0], POLICY)
     begun = time.thread_time()
     find_refusal(hostile, POLICY)
-    # A thousand times what it takes: backtracking without end takes more.
+    # A thousand times the usual time; exponential backtracking takes longer.
     assert time.thread_time() - begun < 5
 
 

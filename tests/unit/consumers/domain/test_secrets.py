@@ -1,4 +1,4 @@
-"""Which facts are refused because they hold a secret."""
+"""Facts that the policy rejects because they contain a secret."""
 
 import json
 import time
@@ -215,7 +215,7 @@ def test_documents_are_refused_unless_the_setting_is_off(text: str) -> None:
     assert find_refusal(text, Policy(refuse_documents=False)) is None
 
 
-def test_no_kind_is_refused_where_secrets_are_not() -> None:
+def test_setting_that_keeps_secrets_applies_to_every_kind() -> None:
     policy = Policy(refuse_secrets=False)
     assert find_refusal("IBAN is DE89 3704 0044 0532 0130 00", policy) is None
     assert find_refusal("Her passport number is 533380006", policy) is None
@@ -252,7 +252,7 @@ def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None
     find_secret("Её пароль слишком простой", Policy())
     begun = time.thread_time()
     find_secret((piece * 10_000)[:10_000], Policy())
-    # At least twenty times what it takes: backtracking without end takes more.
+    # At least twenty times the usual time; exponential backtracking takes longer.
     assert time.thread_time() - begun < 5
 
 

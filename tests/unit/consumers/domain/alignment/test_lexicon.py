@@ -1,4 +1,4 @@
-"""The lists of words that the rules of alignment name."""
+"""Lists of words: the rules of alignment and the files of the lexicon name the same lists."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Facts taken apart: tokens, numbers, dates, names, heads and marks, in both languages."""
+"""Parsing of facts: tokens, numbers, dates, names, heads, marks and poles, in both languages."""
 
 import pytest
 

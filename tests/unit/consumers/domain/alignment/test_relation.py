@@ -1,4 +1,4 @@
-"""How two facts stand to each other: every rule, in both languages."""
+"""Relation of two facts: every rule, in both languages."""
 
 import pytest
 from hypothesis import given
@@ -594,7 +594,7 @@ COMPOUND = {
     "ru: доход и профессия": ("Зарабатывает 5000 в месяц учителем", "Теперь зарабатывает 6000 в месяц"),
     "ru: два любимых": ("Мой любимый цвет синий, а любимая еда плов", "Мой любимый цвет зелёный"),
 }
-"""An older fact of several statements, and a newer fact that answers one of them."""
+"""Older facts of several statements, each with a newer fact that updates one of them."""
 
 ONE_STATEMENT = {
     "en: a city and its country": ("Lives in Leeds, England", "Lives in Paris"),
@@ -610,7 +610,7 @@ ONE_STATEMENT = {
     "ru: город и страна": ("Живёт в Казани, Россия", "Живёт в Москве"),
     "ru: два дня": ("Бокс по понедельникам и средам", "Бокс теперь по вторникам и четвергам"),
 }
-"""An older fact of one statement, with commas or conjunctions within it, and a newer fact that answers it."""
+"""Older facts of one statement with commas or conjunctions in it, each with a newer fact that updates it."""
 
 
 SEVERAL_STATEMENTS = (
@@ -695,7 +695,7 @@ SEVERAL_STATEMENTS = (
     ("Живёт в Туле, а работает в Твери", "Живёт в Твери"),
     ("Lives in Leeds and has a sister in York", "Lives in York"),
 )
-"""Older facts of several statements: marks and words between them, repeated words, companions."""
+"""Older facts of several statements: separated by marks or words, with repeated words or companions."""
 
 ONE_DATE = (
     ("Got married on 5 May 2020", "Graduated on 5 May 2020"),
@@ -708,7 +708,7 @@ ONE_DATE = (
     ("Завёл кота 5 мая 2020 года", "Бросил курить 5 мая 2020 года"),
     ("Женился 5 мая 2020 года", "Окончил институт 5 мая 2020 года"),
 )
-"""Facts with the same date about different things."""
+"""Facts about different events of the same date."""
 
 DENIED_VALUE = (
     ("Lives in Leeds", "Hasn't moved to York"),
@@ -740,7 +740,7 @@ FORMER_VALUE = (
     ("Замужем", "Была замужем до этого"),
     ("Есть девушка", "В институте была девушка"),
 )
-"""Newer facts about a former state, which says nothing on the present state."""
+"""Newer facts about a former state, which do not change the present state."""
 
 OTHER_TENSE = (
     ("Collects stamps", "Collected stamps as a boy"),
@@ -750,7 +750,7 @@ OTHER_TENSE = (
     ("Собирает марки", "Мальчиком собирал марки"),
     ("Водит автобус", "В армии водил автобус"),
 )
-"""Facts with one verb in two tenses: that it was so says nothing on whether it is so."""
+"""Facts with one verb in the present and in the past: neither fact confirms or ends the other."""
 
 WISHED_AMOUNT = (
     ("Weighs 80 kg", "Wants to weigh 70 kg"),
@@ -761,7 +761,7 @@ WISHED_AMOUNT = (
     ("Зарплата 100 тысяч", "Хочет зарплату 150 тысяч"),
     ("Двое детей", "Хочет троих детей"),
 )
-"""Newer facts that wish for an amount, which the older fact tells."""
+"""Older facts with an amount, each with a newer fact that only wishes for another amount."""
 
 OTHER_OF_A_KIND = (
     ("Best friend lives in Rome", "Friend lives in Milan"),
@@ -774,7 +774,7 @@ OTHER_OF_A_KIND = (
     ("Первый экзамен 4 июня", "Второй экзамен 9 июня"),
     ("Passed the first exam on 4 June", "Passed the third exam on 9 June"),
 )
-"""Facts about two people or things of a kind, which a word such as "best" or "first" tells apart."""
+"""Facts about two people or things of a kind, distinguished by a word such as "best" or "first"."""
 
 ANOTHER_THING = (
     ("Owns a piano", "Sold the old piano"),
@@ -791,7 +791,7 @@ ANOTHER_THING = (
     ("Есть кролик", "Есть второй кролик"),
     ("Есть собака", "Есть ещё одна собака"),
 )
-"""Facts about two things of a kind, or about one thing: no word of them proves that it is one."""
+"""Facts about things of a kind, whose words do not prove that both facts are about the same thing."""
 
 ONE_THING = (
     ("Owns a new piano", "Sold the piano"),
@@ -810,7 +810,7 @@ ONE_THING = (
     ("Пьёт молоко", "Не пьёт никакое молоко"),
     ("Пьёт кофе по утрам", "Не пьёт кофе по утрам"),
 )
-"""Newer facts that end the older fact, whose words before the noun fit."""
+"""Newer facts that end the older fact: their words before the noun agree with it."""
 
 PARTLY_ENDED = (
     ("Owes Martin 50 euros", "Paid Martin back 20 euros"),
@@ -833,7 +833,7 @@ PARTLY_ENDED = (
     ("Watches football", "Doesn't watch football on weekdays"),
     ("Работает в Бош", "Перестал работать сверхурочно в Бош"),
 )
-"""Newer facts that end a part of the older fact, or end the same for another person."""
+"""Newer facts that end only a part of the older fact, or end it for another person."""
 
 COMPARED = (
     ("Prefers tea to coffee", "Prefers coffee to cocoa"),
@@ -842,7 +842,7 @@ COMPARED = (
     ("Считает, что Linux лучше Windows", "Пользуется Windows"),
     ("Is a doctor and mother of two", "Is a surgeon"),
 )
-"""Facts that compare things, or name a thing exactly, where the other fact does not."""
+"""Facts that compare things or are more specific, each with a fact that does not repeat or update them."""
 
 QUALIFIED = (
     ("Moved to York", "Almost moved to York"),
@@ -865,7 +865,7 @@ QUALIFIED = (
     ("Ездит на автобусе", "Ездит на автобусе, когда идёт дождь"),
     ("Всегда носит шляпу", "Иногда носит шляпу"),
 )
-"""Newer facts that "almost", "would", "if" or "sometimes" makes say less than their other words do."""
+"""Newer facts that a word such as "almost", "would", "if" or "sometimes" weakens."""
 
 UNQUALIFIED = (
     ("Пьёт кофе", "Всё ещё пьёт кофе"),
@@ -879,7 +879,7 @@ UNQUALIFIED = (
     ("Сыну 7 лет", "Сыну почти 8 лет"),
     ("Весит 80 кг", "Весит почти 85 кг"),
 )
-"""Newer facts in which such a word belongs to an amount, a wish or a part that the older fact has."""
+"""Newer facts in which a word such as "almost" belongs to an amount, a wish or a part of the older fact."""
 
 ONE_VALUE = (
     ('Favourite film is "War and Peace"', "Favourite film is Alien"),
@@ -925,20 +925,20 @@ DENIED_WITHOUT_APOSTROPHE = (
     ("Isnt allergic to pollen", "Is allergic to pollen"),
     ("didnt like jazz", "liked jazz"),
 )
-"""A statement and its denial in the spelling of chats."""
+"""Statements and their denials, with contractions spelled without an apostrophe, as in chats."""
 
 CONTRACTED_WITHOUT_APOSTROPHE = (
     ("i work as a barista but im training to be a nurse", "I no longer work as a barista"),
     ("i have a cat and ive got asthma", "i no longer have a cat"),
     ("i like tea but dont like coffee", "i no longer like tea"),
 )
-"""Older facts with a second statement, which begins with a contraction in the spelling of chats."""
+"""Older facts whose second statement begins with a contraction without an apostrophe, as in chats."""
 
 UNSAID_END = (
     ("I smoke but I'm quitting", "I no longer smoke"),
     ("I live in Leeds but I'm moving to York", "I moved to York"),
 )
-"""Older facts of which one clause tells a state, and another clause that the state may end."""
+"""Older facts with a clause about a state and a clause about its possible end, each with a newer end."""
 
 SAID_END = (
     ("Lives in Leeds and doesn't eat meat", "Doesn't eat meat"),
@@ -946,7 +946,7 @@ SAID_END = (
     ("Moved to York and works as a nurse", "Moved to York"),
     ("Ест рыбу, но не ест мясо", "Не ест мясо"),
 )
-"""Older facts with a clause that says all of the newer fact."""
+"""Older facts with a clause that has the whole meaning of the newer fact."""
 
 
 def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:

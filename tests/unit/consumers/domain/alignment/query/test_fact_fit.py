@@ -1,4 +1,4 @@
-"""Which fact a query names: none of those that it does not mean."""
+"""The fact that a query names: never a fact that the query does not mean."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def facts(language: str, number: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("number", SIZES)
-def test_a_query_that_fits_nothing_names_nothing(language: str, number: int) -> None:
+def test_query_without_a_fitting_fact_names_no_fact(language: str, number: int) -> None:
     assert len(set(UNFIT[language])) == 100
     named = {query: choose_fact(query, facts(language, number)).named for query in UNFIT[language]}
     assert {query: each for query, each in named.items() if each is not None} == {}
@@ -306,7 +306,7 @@ def test_a_word_that_many_facts_have_names_none(query: str) -> None:
     assert choose_fact(query, [(str(place), text) for place, text in enumerate(some)]).named is None
 
 
-def test_a_long_query_is_no_burden() -> None:
+def test_long_query_takes_bounded_time() -> None:
     many = [(str(place), f"Has been to city number {place}") for place in range(300)]
     assert choose_fact("city " * 5000, many).named is None
 

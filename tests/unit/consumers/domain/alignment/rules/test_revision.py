@@ -1,4 +1,4 @@
-"""Newer facts that revise an older fact in plain words, and such words about something else."""
+"""Newer facts that revise an older fact in plain words, and similar words about another subject."""
 
 import pytest
 
@@ -880,7 +880,7 @@ BESIDE = (
     ("Works as a nurse", "Works as a driver as a second job"),
     ("Работает врачом", "На второй работе работает водителем"),
     ("Анализ крови сдан 3 мая", "Анализ мочи сдан 3 мая"),
-    # A change that a person only thinks of, or that is still to come
+    # A change that a person only considers, or that lies in the future
     ("User lives in Leeds", "User is thinking about moving to York"),
     ("User lives in Leeds", "User is afraid of moving to York"),
     ("User lives in Leeds", "User was asked to move to York"),
@@ -894,7 +894,7 @@ BESIDE = (
     ("I live in Leeds", "I'm moving to York next month"),
     ("I live in Leeds but I'm moving to York", "I'm moving to York next month"),
     ("I live in Leeds", "I miss living in York"),
-    # An end that a person only thinks of, or that is still to come
+    # An end that a person only considers, or that lies in the future
     ("I'm 30 years old", "My dog's age is 12"),
     ("User smokes", "User wants to quit smoking"),
     ("User works at Acme", "User considers quitting Acme"),
@@ -910,14 +910,14 @@ BESIDE = (
     ("Пользователь курит", "Пользователь бросит курить"),
     ("Пользователь работает в Яндексе", "Пользователь боится, что его уволят из Яндекса"),
     ("Теперь я веган", "Думаю перестать быть веганом"),
-    # A pronoun that may stand for another person
+    # A pronoun that may refer to another person
     ("I live in Leeds", "Yesterday she moved to York"),
     ("I work at Acme", "He's working at Globex now"),
     ("I like tea", "She likes tea"),
     ("She lives in Leeds", "I moved to York"),
     ("Живу в Казани", "Она переехала в Самару"),
     ("Я люблю чай", "Он любит чай"),
-    # Another person of the same first name
+    # Another person with the same first name, or a person related to the named one
     ("User's friend Anna lives in Rome", "User's aunt Anna lives in Milan"),
     ("User's friend Anna lives in Rome", "User's boss Anna lives in Milan"),
     ("Anna lives in Rome", "Anna moved to the Milan office"),
@@ -928,7 +928,7 @@ BESIDE = (
     ("I live in Leeds", "My ex lives in York"),
     ("Я живу в Казани", "Мой бывший живёт в Самаре"),
     ("I'm 30 years old", "My car is 12 years old"),
-    # Another part of the time, and a place from which a person works
+    # Other days of the week, and places or projects beside the employer
     ("Пользователь живёт в Казани по будням", "Пользователь живёт в Самаре по выходным"),
     ("Пользователь работает в Яндексе", "Пользователь работает удалённо из Грузии"),
     ("Я работаю в Яндексе", "Работаю над проектом «Зевс»"),
