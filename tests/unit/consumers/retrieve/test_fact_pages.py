@@ -1,4 +1,4 @@
-"""Pages of facts: each fact on one page, whatever is forgotten between two of them."""
+"""Pages of facts: each fact is on one page, even if facts are forgotten between two requests."""
 
 from datetime import UTC, datetime
 

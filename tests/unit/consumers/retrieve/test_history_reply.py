@@ -1,4 +1,4 @@
-"""The fast writer writes what the contract would."""
+"""`FastHistory` encodes replies of `history` as their contract does."""
 
 import json
 from datetime import UTC, datetime

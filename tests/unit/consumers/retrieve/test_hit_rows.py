@@ -1,4 +1,4 @@
-"""Rows that searches looked up: what is held answers as PostgreSQL would, and does not grow without bound."""
+"""Cached rows of hits: lookups give the rows of PostgreSQL, and the cache has a bound in bytes."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroun
 ANNA = ("acme", "anna")
 MESSAGES = 60
 TOO_MANY = MOST_MESSAGE_BYTES // ROW_BYTES
-"""More messages than are held."""
+"""A number of messages that exceeds the bound of the cache."""
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def is_visible(seq: int) -> bool:
 
 
 def looked_up(lookup: MessageLookup) -> Surroundings:
-    """Return PostgreSQL's answer: two conversations alternate, and every seventh message is gone."""
+    """Return PostgreSQL's answer: two conversations alternate, and every seventh message is removed."""
     found = sorted(int(each[1:]) for each in lookup.event_ids if is_visible(int(each[1:])))
     around = Surroundings({seq: message(seq) for seq in found}, {})
     for event_id in lookup.event_ids[: lookup.anchor_count]:
@@ -68,7 +68,7 @@ def test_cached_rows_equal_rows_of_postgresql() -> None:
             rows = rows.merge(missing, looked_up(missing), 1000 + round_trip)
         answer, expected = rows.select(wanted), looked_up(wanted)
         assert answer == expected
-        # Of messages that score the same, the first is taken.
+        # Of messages with equal scores, ranking takes the first, so the order of the rows counts.
         assert [*answer.messages][: len(wanted.event_ids)] == [*expected.messages][: len(wanted.event_ids)]
         assert rows.find_missing(wanted) is None
     assert asked <= 2 * MESSAGES, "once for itself, and once more for those beside it"

@@ -1,4 +1,4 @@
-"""Newest messages of users in the cache: their bytes have a bound, however long messages are."""
+"""Cache of the newest messages of users: it has a bound in bytes, however long messages are."""
 
 from datetime import UTC, datetime
 

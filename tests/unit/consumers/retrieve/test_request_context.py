@@ -1,4 +1,4 @@
-"""Refusals of verbs describe the error of a server in words."""
+"""Refusals of verbs describe errors of servers in words and name the next step."""
 
 import nats.errors
 import pytest

@@ -1,4 +1,4 @@
-"""A context never passes its budget, in any format, and says what found no room."""
+"""A context never exceeds its budget, in any format, and reports the items that it leaves out."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -35,7 +35,7 @@ COUNTERS: dict[str, tuple[Count, TextCut]] = {
         lambda text: len(text.encode()),
         lambda text, most: text.encode()[:most].decode(errors="ignore"),
     ),
-    # A whole with more tokens than its parts together.
+    # A text has more tokens than its parts have together.
     "dearer together": (lambda text: len(text) + len(text) ** 2 // 500, lambda text, most: text[: most // 2]),
 }
 

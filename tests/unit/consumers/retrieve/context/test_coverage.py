@@ -44,7 +44,7 @@ def summary(from_seq: int, to_seq: int, text: str = "They spoke.") -> StoredSumm
 def counted(
     rows: Sequence[StoredRow], view: ConversationView, summaries: Sequence[StoredSummary]
 ) -> CountedMessages:
-    """As the database counts."""
+    """Count the messages before the middle of the view, divided by the summaries, as the database does."""
     if view.complete:
         return CountedMessages()
     below, edges = view.messages[len(view.messages) // 2].seq, [0, *find_count_edges(summaries)]
@@ -88,7 +88,7 @@ def numbers(of: FittedContext) -> tuple[int, int, int]:
 
 
 def compacted(messages: int) -> list[StoredSummary]:
-    """The summaries that a conversation of so many messages has, with the default settings."""
+    """Return the summaries that a conversation of `messages` messages has with the default settings."""
     summaries, covered = [], 0
     while messages - covered > Compaction().after_messages:
         summaries.append(summary(covered + 1, covered + Compaction().messages))

@@ -1,4 +1,4 @@
-"""The four formats of a context have their fixed texts, and stored text cannot break out of its place."""
+"""Formats of a context: each has its fixed texts, and stored text cannot imitate the parts of a format."""
 
 import re
 from datetime import UTC, datetime

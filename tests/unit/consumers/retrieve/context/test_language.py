@@ -1,4 +1,4 @@
-"""The fixed words are in the user's language, and stay in it."""
+"""Fixed words of a context: in the language of the user's texts, or in the language of the setting."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Query of the vector search: the user's words, changed for the task of the request."""
+"""Query of the vector search: the request's query, else the newest message, and the results of the task."""
 
 from hypothesis import given
 from hypothesis import strategies as st

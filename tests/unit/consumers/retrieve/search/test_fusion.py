@@ -1,4 +1,4 @@
-"""Two rankings become one."""
+"""Fusion of the rankings by words and by similarity into one ranking."""
 
 from uuid import UUID, uuid4
 
@@ -11,7 +11,7 @@ from mnemon_infra.vectors.port import PointHit
 
 
 def hits(**scores: float) -> list[PointHit]:
-    """Best first; a name is always the same point."""
+    """Return hits in descending order of score; the same name gives the same point."""
     found = [PointHit(UUID(int=ord(name)), score, {"event_id": name}) for name, score in scores.items()]
     return sorted(found, key=lambda hit: -hit.score)
 
@@ -40,7 +40,7 @@ def test_a_ranking_that_is_missing_leaves_the_other() -> None:
     assert [each.similarity for each in found] == [None, None, None]
 
 
-def test_an_empty_ranking_and_one_of_equals() -> None:
+def test_empty_rankings_and_equal_scores_are_fused() -> None:
     assert fuse_rankings([], [], 32) == []
     assert [each.score for each in fuse_rankings([], hits(a=0.3), 32)] == [0.5]
     assert [each.score for each in fuse_rankings(hits(a=2.0, b=2.0), hits(a=0.5), 32)] == [1.0, 0.5]

@@ -16,7 +16,7 @@ OTHER = Retrieval(reranker="other")
 
 
 class _SwitchedReranker:
-    """A reranker that fails while it is off, and records the seconds that it may take."""
+    """A reranker that fails while `is_on` is false. It records the time limit of each request in seconds."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

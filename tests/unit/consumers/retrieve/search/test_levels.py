@@ -1,4 +1,4 @@
-"""Which parts of a user's memory a search looks at."""
+"""Parts of a user's memory that a search covers, by its scopes and levels."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -31,7 +31,7 @@ NO_WORDS = QueryWords("")
 
 
 def link(query: str, texts: Sequence[str], best: int = 0, names: Sequence[str] = ()) -> set[str]:
-    """Return the texts of the facts that a search leads to which finds the fact at `best`."""
+    """Return the texts of the facts that links add to a search that finds only the fact `texts[best]`."""
     facts = [fact(number, text=text) for number, text in enumerate(texts, 1)]
     facts[best] = facts[best]._replace(names=tuple(names))
     ranked = rank_facts([facts[best]], {facts[best].id: found(0.8)}, NO_WORDS, Retrieval(), NOW)

@@ -1,4 +1,4 @@
-"""Subjects of facts and of questions."""
+"""Persons whom facts and questions are about."""
 
 import pytest
 

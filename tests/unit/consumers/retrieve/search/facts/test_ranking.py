@@ -1,4 +1,4 @@
-"""How well a fact answers a query now."""
+"""Ranking of facts for a query: similarity, importance and freshness."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def test_only_minor_archive_facts_fade(changes: dict[str, Any], expected: float)
     assert compute_freshness(fact(**changes), Retrieval(), NOW) == pytest.approx(expected)
 
 
-def test_settings_say_whether_and_how_fast() -> None:
+def test_settings_switch_the_decay_and_set_its_days() -> None:
     assert compute_freshness(fact(days=10), Retrieval(decay_days=10), NOW) == pytest.approx(math.exp(-1))
     assert compute_freshness(fact(days=10), Retrieval(decay=False), NOW) == 1.0
 
@@ -101,7 +101,7 @@ def test_fact_about_others_gives_way_to_fact_about_the_user() -> None:
     assert list_ids("others") == list_ids(None) == ["ar_001", "ar_002"]
 
 
-def test_of_equals_the_important_one_and_no_score_beyond_1() -> None:
+def test_importance_ranks_equal_facts_with_scores_of_at_most_1() -> None:
     facts = [fact(1, importance=2), fact(2, importance=9), fact(3)]
 
     shown = rank_facts(facts, {each.id: found(1.0, 1.0) for each in facts}, NO_WORDS, Retrieval(), NOW)

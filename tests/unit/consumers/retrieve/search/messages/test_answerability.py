@@ -1,4 +1,4 @@
-"""How probable it is that messages answer a question."""
+"""Probability that the messages found answer a question."""
 
 from collections.abc import Mapping, Sequence
 

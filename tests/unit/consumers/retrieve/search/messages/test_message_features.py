@@ -1,4 +1,4 @@
-"""Features of messages: what each has in common with a query, with its neighbours and its session."""
+"""Features of messages, computed from the query, the neighbours and the session of each message."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Follow-up questions: how far a query depends on the messages before it."""
+"""Follow-up questions: the degree to which a query depends on the messages before it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Intent of a query: the people and times that it names."""
+"""Intent of a query: the people and periods that it names."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def build_periods(*days: tuple[int | None, int, int | None]) -> list[QueryPeriod]:
-    """Build periods from day, month and year; without a day it is the month, without a year every year."""
+    """Build periods from days, months and years. No day means the whole month, no year means each year."""
     periods = []
     for day, month, year in days:
         start = datetime(year or NOW.year, month, day or 1, tzinfo=UTC)

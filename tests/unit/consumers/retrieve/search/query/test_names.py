@@ -1,4 +1,4 @@
-"""Names that mean the same person."""
+"""Names and their other forms in queries, and the people that they refer to."""
 
 import pytest
 from hypothesis import assume, given
@@ -152,7 +152,7 @@ def test_query_mentions_person_by_words_of_name(name: str, form: str, is_mention
         ("What did Elisa cook?", "Elise Bob", "Elise"),
         ("What did Katherin cook?", "Katherine Bob", "Katherine"),
         ("Where did Stephenie go?", "Stephanie Bob", "Stephanie"),
-        # Several people fit: the nearest, or all in doubt.
+        # Several people match: the one with the nearest spelling, or all if in doubt.
         ("What did Elisa cook?", "Elise Elisa", "Elisa"),
         ("What did Kate cook?", "Katherine Kate", "Kate"),
         ("What did Maria cook?", "Mario Maria", "Maria"),
@@ -161,7 +161,7 @@ def test_query_mentions_person_by_words_of_name(name: str, form: str, is_mention
         ("Что готовит Саша?", "Александр Александра Боря", "Александр Александра"),
         ("Что готовит Женя?", "Евгений Евгения", "Евгений Евгения"),
         ("Что готовит Женя?", "Евгений Женя", "Женя"),
-        # Cases and alphabets.
+        # Grammatical cases and scripts.
         ("Что Саша подарил Ане?", "Александр Анна", "Александр Анна"),
         ("Кто был с Сашей?", "Александр Боря", "Александр"),
         ("кто был с сашей?", "Саша Боря", "Саша"),
@@ -174,7 +174,7 @@ def test_query_mentions_person_by_words_of_name(name: str, form: str, is_mention
         ("What did Sasha say?", "Саша Боря", "Саша"),
         ("What did Dima say?", "Дмитрий Боря", "Дмитрий"),
         ("Что сказала Дашенька про Льва?", "Дарья Лев", "Дарья Лев"),
-        # Ordinary words.
+        # Ordinary words that are, or resemble, names.
         ("What mark did I get from Anna?", "Mark", ""),
         ("What did Mark get from Anna?", "Mark", "Mark"),
         ("what did mark get", "Mark", "Mark"),
@@ -209,7 +209,7 @@ def test_query_mentions_person_by_words_of_name(name: str, form: str, is_mention
         ("Почему дома нет света?", "Света", ""),
         ("Верит ли Анна в это?", "Вера", ""),
         ("Коли так, то иди", "Анна", ""),
-        # Names that are no given names.
+        # Names other than given names.
         ("Что посоветовала мама?", "Мама", "Мама"),
         ("Что подарили маме?", "Мама", "Мама"),
         ("What did the coach say?", "Coach", "Coach"),
@@ -220,11 +220,11 @@ def test_query_mentions_person_by_words_of_name(name: str, form: str, is_mention
         ("", "Anna", ""),
     ],
 )
-def test_query_means_people(query: str, names: str, named: str) -> None:
+def test_query_refers_to_people_by_forms_of_their_names(query: str, names: str, named: str) -> None:
     assert find_mentioned_names(query, names.split()) == frozenset(named.split())
 
 
-def test_two_words_of_a_name_mean_it_alone() -> None:
+def test_two_words_of_a_name_refer_to_one_person() -> None:
     names = ["Anna Smith", "Anna Jones", "Speaker 1", "Speaker 2"]
 
     assert find_mentioned_names("What does Anna like?", names) == {"Anna Smith", "Anna Jones"}
@@ -261,7 +261,7 @@ def test_any_text_and_names_are_compared(query: str, names: list[str]) -> None:
 @given(st.text(alphabet=st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=20))
 def test_name_is_found_as_it_is_written(name: str) -> None:
     name = name.capitalize()
-    # Some small letters have no capital, such as those of mathematics.
+    # Some small letters, such as the mathematical ones, have no capital.
     assume(fold_characters(name)[0].isupper())
 
     assert find_mentioned_names(f"Yesterday {name}'s dog barked", [name]) == {name}
@@ -274,5 +274,5 @@ def test_query_against_fifty_names_takes_little_work() -> None:
 
     calls = count_calls(lambda: [find_mentioned_names(query, names) for query in queries])
 
-    # Twenty for each name; it takes a quarter of them. A comparison with every word of the query takes more.
+    # At most 20 calls for each name, four times the usual number; comparing every word takes more.
     assert calls / len(queries) < 20 * len(names)

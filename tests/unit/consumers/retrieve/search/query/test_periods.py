@@ -1,4 +1,4 @@
-"""Periods that a query names, relative to a moment."""
+"""Periods that a query names, relative to the time of the query."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -339,7 +339,7 @@ FALSE_FRIENDS: Final = (
 
 
 def show_periods(text: str, now: datetime = SATURDAY) -> str:
-    """Write periods as first and last day, as in `2026-11-16/2026-11-22`."""
+    """Return the periods of a text as first and last day, as in `2026-11-16/2026-11-22`."""
     return ", ".join(_show_period(period) for period in find_periods(text, now))
 
 
@@ -497,11 +497,11 @@ def test_long_text_takes_bounded_time(fragment: str) -> None:
     text = (fragment * 10_000)[:10_000]
     began = time.thread_time()
     find_periods(text, SATURDAY)
-    # Forty times what it takes: backtracking without end takes more.
+    # Forty times the usual time; exponential backtracking takes longer.
     assert time.thread_time() - began < 1.0
 
 
 def test_usual_query_takes_little_work() -> None:
     for text in [text for text, _ in (*ENGLISH, *RUSSIAN)]:
-        # Twice what any of them takes.
+        # Twice the number of calls for the most complex of the phrases.
         assert count_calls(partial(find_periods, text, SATURDAY)) < 1000, text
