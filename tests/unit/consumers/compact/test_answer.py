@@ -1,4 +1,4 @@
-"""Answers of models that are accepted as summaries, and the reasons why others are rejected."""
+"""Answers of models: accepted as summaries, or rejected with a reason."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Summaries that a conversation is due, and the messages that they cover."""
+"""Summaries that a conversation needs, and the messages that they cover."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The usable parts of any answer of a model are used, and no other parts."""
+"""Parsing of a model's answer: complete and valid facts are kept, all other parts are left out."""
 
 import json
 from datetime import UTC, datetime
@@ -46,14 +46,14 @@ def texts(extracted: ParsedAnswer) -> list[str]:
     return [fact.text for fact in extracted.facts]
 
 
-def test_a_fact_as_it_is_asked_for() -> None:
+def test_fact_in_the_requested_form_is_parsed() -> None:
     extracted = answered(WHOLE)
     assert (extracted.repaired, extracted.left_out) == (False, 0)
     (fact,) = extracted.facts
     assert fact.model_dump() == WHOLE | {"sources": (14,), "names": ("York",)}
 
 
-def test_no_facts_is_an_answer() -> None:
+def test_empty_list_of_facts_is_an_answer() -> None:
     assert answered() == ParsedAnswer(())
 
 
@@ -80,7 +80,7 @@ def test_no_facts_is_an_answer() -> None:
         "9" * 50_000,
     ],
 )
-def test_without_a_list_of_facts_it_is_unreadable(text: str) -> None:
+def test_answer_without_a_list_of_facts_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableAnswer) as refused:
         reading(text)
     assert "The user lives" not in str(refused.value)
@@ -114,7 +114,7 @@ def test_thoughts_before_the_answer_are_skipped() -> None:
     assert (texts(extracted), extracted.repaired) == (["Is ok"], False)
 
 
-def test_a_quotation_mark_within_a_fact_is_mended() -> None:
+def test_quotation_mark_within_a_fact_is_repaired() -> None:
     assert texts(reading('{"facts": [{"text": "Is called "Bob" by his friends", "importance": 5}]}')) == [
         'Is called "Bob" by his friends'
     ]
@@ -238,9 +238,7 @@ def test_listed_facts_become_valid_proposals(facts: list[Any]) -> None:
 
 
 @given(st.lists(st.text(alphabet='abcd "\\{}[],\n', min_size=3, max_size=30), max_size=5), st.data())
-def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
-    sentences: list[str], data: st.DataObject
-) -> None:
+def test_truncated_answer_gives_only_complete_facts(sentences: list[str], data: st.DataObject) -> None:
     text = json.dumps({"facts": [WHOLE | {"text": f"It is {each} so"} for each in sentences]})
     whole = texts(reading(text))
     end = data.draw(st.integers(0, len(text)))

@@ -1,4 +1,4 @@
-"""Which messages are read together, when, and what becomes of what was found."""
+"""Windows of a conversation, the times at which they are due, and the events of their facts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

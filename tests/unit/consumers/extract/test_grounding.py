@@ -1,4 +1,4 @@
-"""Which names and numbers of a fact its source messages do not have."""
+"""Names and numbers of a fact that its source messages do not have."""
 
 import json
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ def check(fact: str, *said: str | tuple[Role, str], sources: tuple[int, ...] = (
         ("день рождения 14 апреля", "14 апреля у пользователя день рождения"),
         ("день рождения третьего мая", "День рождения 3 мая"),
         ("Люблю чай", "Пользователь любит чай"),
-        # No name: it does not begin with a capital.
+        # "patient" is no name, because it does not begin with a capital.
         ("i live in leeds", "patient lives in Leeds"),
     ],
 )
@@ -111,7 +111,7 @@ def test_unsupported_fact_is_marked(said: str, fact: str, marked: list[str]) -> 
     [
         (("My brother Tom lives in Leeds", "I like tea"), "Tom likes tea", ["Tom"]),
         (("Мой брат Вадим живёт в Твери", "Я люблю чай"), "Вадим любит чай", ["Вадим"]),
-        # "She" is somebody whom another message names.
+        # The pronoun refers to a person whom the other message names.
         (("My sister is called Emma", "she is allergic to nuts"), "Emma is allergic to nuts", []),
         (("Мою сестру зовут Эмма", "у неё аллергия на орехи"), "У Эммы аллергия на орехи", []),
     ],

@@ -81,7 +81,7 @@ def test_a_context_is_recognised_by_each_of_its_sections(
     messages = [message for message in rendered.messages if message.role == "system"]
     assert messages or (form, section) == ("messages", "recent")
     if form == "messages" and before:
-        return  # of this format each section is a message, which nothing stands before
+        return  # in this format each section is a message of its own, without text before it
     assert not any(is_worth_reading("assistant", before + message.content) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""Which undecided pairs a model is asked about, and what is read of its answer."""
+"""Undecided pairs that a request asks about, and the relations that its answer gives."""
 
 import json
 from datetime import UTC, datetime, timedelta

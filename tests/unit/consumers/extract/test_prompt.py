@@ -1,4 +1,4 @@
-"""Requests to a model for facts; the part that providers cache never changes."""
+"""Requests to a model for facts: the part that providers cache is the same in each request."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -28,11 +28,11 @@ def test_cacheable_prompt_is_constant() -> None:
 
 
 def test_cacheable_prompt_has_the_minimum_length() -> None:
-    # Providers cache from 1,024 of their tokens on; theirs are longer than those that are counted here.
+    # Providers cache prompts of at least 1,024 tokens, of which they count fewer than `count_tokens`.
     assert 1400 <= count_tokens(INSTRUCTIONS) <= 1800
 
 
-def test_a_tenants_own_instructions_come_after_those_of_everybody() -> None:
+def test_instructions_of_a_tenant_follow_the_common_ones() -> None:
     settings = Extraction(instructions="Never note what is said of children.")
     made = build_request([message("hi there")], [], settings).instructions
     assert made.startswith(INSTRUCTIONS)
@@ -97,7 +97,7 @@ def test_the_schema_is_one_for_strict_modes() -> None:
     for part in (schema, fact, pair):
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
-    # What is not the same in all strict modes, or not there at all.
+    # Strict modes of the providers do not support these keywords, or treat them differently.
     words = json.dumps(schema)
     for absent in ("$ref", "$defs", "default", "minLength", "maximum", '"format"', "title"):
         assert absent not in words

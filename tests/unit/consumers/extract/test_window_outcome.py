@@ -257,7 +257,7 @@ def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: ModelAns
     assert compared(judge_answer(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
     last = judge_answer(after(1, WITH_PAIRS), outcome, ASKED)
     assert compared(last) == {"ar_002": None, "ar_003": None}
-    assert names(last)[0] == "window.answered"  # of which the dead letter is
+    assert names(last)[0] == "window.answered"  # the window ends, with a dead letter
 
 
 def test_unasked_pairs_are_not_counted() -> None:

@@ -1,4 +1,4 @@
-"""Requests about windows: which may ask about pairs of facts, and which pairs an answer counts for."""
+"""Requests about windows: conditions for asking about pairs of facts, and the pairs that an answer is for."""
 
 from datetime import UTC, datetime
 from typing import Any

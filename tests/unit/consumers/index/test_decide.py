@@ -13,14 +13,14 @@ def said(seq: int, deliveries: int = 1) -> Delivery:
     return Delivery("chat.acme.u1.-.message.v1", body, None, "LOG", seq, deliveries, 1.0)
 
 
-def test_a_message_is_written_and_nothing_looked_through() -> None:
+def test_message_is_indexed_without_a_sweep() -> None:
     batch = plan_batch([said(1), said(2)])
     assert [each.payload["seq"] for each in batch.messages] == [1, 2]
     assert batch.sweeps == {}
 
 
 def test_redelivery_sweeps_the_user() -> None:
-    """It may have been there before, and removed since."""
+    """The message may have been indexed and removed before; the sweep removes the point that returns."""
     batch = plan_batch([said(3, deliveries=2), said(2)])
     assert [each.payload["seq"] for each in batch.messages] == [3, 2]
     assert batch.sweeps == {("acme", "u1"): 3}
@@ -43,8 +43,8 @@ def test_clear_sweeps_the_user() -> None:
     assert batch.sweeps == {("acme", "u1"): 2}
 
 
-def test_a_summary_is_written_and_its_user_looked_through() -> None:
-    """It may stand for others, which are found no more."""
+def test_summary_is_indexed_and_sweeps_the_user() -> None:
+    """The summary may replace other summaries, whose points the sweep removes."""
     body = {
         "summary_id": "s2",
         "conversation": "c",

@@ -1,4 +1,4 @@
-"""Documents in pieces: nearly as when they are split as a whole, without the time that this takes."""
+"""Chunks of documents, which are split in windows: nearly the same as from a split of the whole text."""
 
 import asyncio
 from itertools import islice
@@ -62,7 +62,7 @@ def test_a_long_text_is_covered_without_gaps(source: str | None, parts: list[Par
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n" * 3 * WINDOW])
-def test_a_blank_document_has_none(text: str) -> None:
+def test_blank_document_has_no_chunks(text: str) -> None:
     assert list(split_chunks(text, None)) == []
 
 
@@ -70,7 +70,7 @@ def test_the_first_pieces_of_a_long_text_need_only_its_beginning() -> None:
     assert [chunk.text for chunk in islice(split_chunks("字" * 10**8, None), 2)] == ["字" * 300] * 2
 
 
-async def test_others_have_their_turn_while_a_long_document_is_cut() -> None:
+async def test_event_loop_runs_other_tasks_while_a_long_document_is_split() -> None:
     read = IndexedDocument(("acme", "anna"), "e1", DocumentAddedV1(document_id="d", text="字" * 200_000))
     turns = 0
 

@@ -1,4 +1,4 @@
-"""An invalid trigger of a sweep is dead; an error within a sweep is raised, and makes no dead letter."""
+"""An invalid trigger of a sweep becomes a dead letter; an error within a sweep is raised and makes none."""
 
 from unittest.mock import AsyncMock, Mock
 

@@ -1,4 +1,4 @@
-"""Rows of one batch: which of several copies of an event counts, and whom the batch changes."""
+"""Plan of one batch: the row for the copies of an event, the users that change, and the users to sweep."""
 
 import json
 from collections.abc import Sequence
