@@ -1,4 +1,4 @@
-"""Clocks that differ are named, with the direction."""
+"""Messages about clock skew: the clock that differs, the seconds and the direction."""
 
 import pytest
 

@@ -43,7 +43,7 @@ def test_key_of_reranker_that_cannot_be_sent_is_refused(monkeypatch: pytest.Monk
         Deployment()
 
 
-def test_the_command_says_which_it_is_and_repeats_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_names_the_invalid_variable_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MNEMON_NATS_URL", "nats://127.0.0.1:1")
     monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none")
     monkeypatch.setenv("MNEMON_MODEL_URL", "me:one-that-must-not-be-seen@host/v1")

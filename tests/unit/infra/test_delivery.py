@@ -16,7 +16,7 @@ REPLIES = [
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_where_and_how_often_a_message_was_delivered(reply: str) -> None:
+def test_delivery_has_position_and_count_of_deliveries(reply: str) -> None:
     message = Msg(Client(), "chat.acme.u1.-.message.v1", reply, b"{}")
     assert Delivery.from_message(message) == Delivery(
         "chat.acme.u1.-.message.v1", b"{}", None, "LOG", 42, 3, 1_800_000_000.5

@@ -1,4 +1,4 @@
-"""The record of how vectors were made: another model is refused, other term weights are reported."""
+"""Record of the model and term weights of vectors: another model is refused, other weights are reported."""
 
 import pytest
 from structlog.testing import capture_logs

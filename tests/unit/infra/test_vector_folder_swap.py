@@ -1,4 +1,4 @@
-"""Folders of vectors that change places, and a kill in between."""
+"""Swap of two folders of vectors, completed or undone after a kill in between."""
 
 from pathlib import Path
 

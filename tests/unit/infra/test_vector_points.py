@@ -1,4 +1,4 @@
-"""Points of searchable items: the thread that weighs the words of their texts."""
+"""Points of searchable items: long texts are weighed outside the thread of the event loop."""
 
 import threading
 from unittest.mock import Mock
@@ -15,7 +15,7 @@ from mnemon_infra.vectors.vector_index import IN_PLACE, SearchableItem, VectorIn
 async def test_long_texts_are_weighed_in_another_thread(
     monkeypatch: pytest.MonkeyPatch, texts: int, characters: int, in_place: bool
 ) -> None:
-    """A text of 1 MB takes a tenth of a second and more, in which the event loop answers nothing else."""
+    """Weighing a text of 1 MB takes over 0.1 s, for which it would block the event loop."""
     threads: list[int] = []
 
     def weigh(_: str) -> Sparse:

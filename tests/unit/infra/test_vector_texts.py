@@ -1,4 +1,4 @@
-"""By what a thing is found."""
+"""Texts of messages and chunks from which their two vectors are made: of words and of meaning."""
 
 from datetime import UTC, datetime
 

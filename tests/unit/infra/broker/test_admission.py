@@ -1,4 +1,4 @@
-"""How many questions are let in."""
+"""Limits on requests: per second for a tenant, and in work for a user."""
 
 from mnemon_contracts.subjects import Address, parse_subject
 from mnemon_infra.broker.admission import Admission, RequestLimits
@@ -17,7 +17,7 @@ def asks(user: str, tenant: str = "acme") -> Address:
 
 
 def let_in(admission: Admission, address: Address, times: int) -> int:
-    """How many of so many requests."""
+    """Return how many of `times` requests the limits admit."""
     return sum(admission.check_limits(address) is None for _ in range(times))
 
 

@@ -1,4 +1,4 @@
-"""Logins as the file of a server has them: one password each, and limits that can be taken back."""
+"""Logins in the file of a NATS server: one password for each login, and limits that can be removed."""
 
 import json
 from pathlib import Path
@@ -19,18 +19,18 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 def empty(path: Path) -> Authorization:
-    """A file that does not exist yet."""
+    """Return the authorization for a file that does not exist yet."""
     return Authorization.from_file(path / "nats.conf")
 
 
 def accounts_of(authorization: Authorization) -> dict[str, Any]:
-    """The accounts as the server reads them."""
+    """Return the accounts that the server reads from the text of an authorization."""
     accounts: dict[str, Any] = json.loads(authorization.to_text().partition(": ")[2])
     return accounts
 
 
 def admits(authorization: Authorization, login: Login) -> bool:
-    """Whether the server takes a login."""
+    """Return whether the server accepts the user and password of a login."""
     return any(
         user["user"] == login.user and bcrypt.checkpw(login.password.encode(), user["password"].encode())
         for account in accounts_of(authorization).values()
@@ -66,14 +66,14 @@ def test_revoked_login_is_removed_and_others_stay(tmp_path: Path) -> None:
     assert not users.revoke_tenant_login("B")
 
 
-def test_a_login_is_there_once_it_is_issued(tmp_path: Path) -> None:
+def test_issued_login_exists(tmp_path: Path) -> None:
     users = empty(tmp_path)
     users.issue_role_login("worker")
     assert users.has_role_login("worker")
     assert not users.has_role_login("operator")
 
 
-def test_limits_can_be_taken_back(tmp_path: Path) -> None:
+def test_limits_can_be_removed(tmp_path: Path) -> None:
     users = empty(tmp_path)
     for tenant in "AB":
         users.issue_tenant_login(tenant)

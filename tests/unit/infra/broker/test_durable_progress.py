@@ -1,4 +1,4 @@
-"""Progress of durables: stalled readers and applied positions that stand still, by the server's figures."""
+"""Progress of durables from the server's counts: deliveries that stall, and standstills of positions."""
 
 from datetime import UTC, datetime
 from typing import Any

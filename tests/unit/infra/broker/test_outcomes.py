@@ -1,4 +1,4 @@
-"""How long a message waits before it is delivered again."""
+"""Delay before a message is delivered again."""
 
 from mnemon_infra.broker.outcomes import DELAYS, compute_retry_delay
 

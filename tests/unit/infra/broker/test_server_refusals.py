@@ -1,4 +1,4 @@
-"""Which servers will do, and what is told of them."""
+"""Errors about servers: old versions, addresses without credentials, and errors of PostgreSQL that pass."""
 
 import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction

@@ -1,4 +1,4 @@
-"""Triggers that name users, as bytes."""
+"""Bodies of triggers: users, and windows that were given up."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The fast decoder takes nothing that the contract would not, and reads the same values."""
+"""The fast decoder accepts only bodies that the contract accepts, and reads the same values."""
 
 import json
 from datetime import UTC, datetime

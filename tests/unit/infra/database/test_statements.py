@@ -1,4 +1,4 @@
-"""Statements as psycopg gets them: their costs, and their constants."""
+"""SQL statements as psycopg receives them: without placeholders to parse, and with exact constants."""
 
 import re
 
@@ -28,7 +28,7 @@ LOOKUPS = [
 
 @pytest.mark.parametrize("lookup", LOOKUPS)
 def test_psycopg_neither_parses_a_lookup_nor_converts_its_constants(lookup: Lookup) -> None:
-    """Both take psycopg as long as the database's answer, and it does them for each run."""
+    """Parsing and conversion would take psycopg as long as the database's answer, in each run of a lookup."""
     assert "%" not in lookup.compiled
     assert set(re.findall(r"\$\d+", lookup.compiled)) == {"$1"}
 

@@ -1,4 +1,4 @@
-"""Rows of events that a newer version wrote: no field is lost."""
+"""Rows of events that a newer version wrote: unknown fields are kept."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ def test_unknown_fields_are_kept_at_each_level(value: object) -> None:
 
 @pytest.mark.parametrize("name", ["merged", "from_seq", "windows", "usd"])
 def test_fields_of_other_events_are_left_out(name: str) -> None:
-    """Queries over several kinds of events read them."""
+    """Queries over several kinds of events read these fields, which this event must therefore not have."""
     assert row_body(json.dumps({**KNOWN, name: "x"}).encode()) == KNOWN
 
 

@@ -1,4 +1,4 @@
-"""Parsing of answers of a reranker, usable and hostile ones."""
+"""Parsing of a reranker's answers, valid and invalid ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tokens are counted by a tokenizer, and never too few."""
+"""Counts of tokens by a tokenizer, and estimates without it that are never too low."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def test_the_tokenizer_counts() -> None:
     assert count_tokens("") == 0
     assert count_tokens("hello") == 1
     assert count_tokens("Hello wonderful world") == 3
-    assert count_tokens("👍") == 5  # a sign that begins a word, and four bytes
+    assert count_tokens("👍") == 5  # a token for the beginning of a word, and one for each of four bytes
 
 
 @given(st.one_of(st.sampled_from(TEXTS), st.text()))

@@ -1,4 +1,4 @@
-"""A cancelled task ends, also if another event comes at the same moment."""
+"""A cancelled task ends, even if its result arrives at the same moment."""
 
 import asyncio
 import gc

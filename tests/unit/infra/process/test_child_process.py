@@ -1,4 +1,4 @@
-"""Child processes end when they are asked to, or are killed."""
+"""Child processes end after their standard input is closed, or are killed."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from mnemon_infra.process.child_process import end_child
 
 @pytest_asyncio.fixture
 async def process_that_ignores_its_input() -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that does not read its standard input."""
+    """Yield a process that ignores the end of its standard input; the test must end it."""
     code = "import time; time.sleep(600)"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=asyncio.subprocess.PIPE)
     yield process

@@ -1,4 +1,4 @@
-"""Background work waits for answers, in turn, and not for ever."""
+"""Background work waits for requests, for a limited time, and runs one piece at a time."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from mnemon_infra.process.request_priority import LONGEST_WAIT, prioritise_reque
 
 
 async def elapsed() -> float:
-    """Seconds that a piece of work gave way."""
+    """Return the seconds for which a piece of background work waits."""
     loop = asyncio.get_running_loop()
     begun = loop.time()
     await yield_to_requests()
@@ -53,7 +53,7 @@ async def test_background_work_waits_for_every_request(monkeypatch: pytest.Monke
 
 
 async def test_background_work_rests_after_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses are minutes long, so that no slow machine can let them pass."""
+    """The waits take minutes, so that none can end within the test, even on a slow machine."""
     monkeypatch.setattr(request_priority, "LONGEST_WAIT", 600)
     with prioritise_request():
         pass
@@ -72,7 +72,7 @@ async def test_background_work_begins_after_the_rest(monkeypatch: pytest.MonkeyP
     await yield_to_requests()
 
 
-async def test_background_work_continues_after_its_patience() -> None:
+async def test_background_work_continues_after_the_longest_wait() -> None:
     with prioritise_request():
         assert await elapsed() >= LONGEST_WAIT * 0.9
 

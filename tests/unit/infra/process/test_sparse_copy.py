@@ -1,4 +1,4 @@
-"""Copy of sparse files: the same bytes, and holes stay holes."""
+"""Copies of sparse files have the same bytes and the same holes."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ MEGABYTE = 1024 * 1024
 
 
 def write_parts(path: Path, size: int, *parts: tuple[int, bytes]) -> Path:
-    """Write parts at their offsets into a file of a size; the rest is holes."""
+    """Write parts at their offsets into a file of `size` bytes whose rest is holes, and return the path."""
     with path.open("wb") as file:
         file.truncate(size)
         for offset, data in parts:

@@ -1,4 +1,4 @@
-"""The alert rules, by Prometheus' own tool: each fires when all goes wrong, and none when all is well."""
+"""Alert rules, run by promtool: each fires on series with faults, and none fires on series without faults."""
 
 import shutil
 import subprocess

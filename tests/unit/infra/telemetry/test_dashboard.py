@@ -24,7 +24,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def shown() -> Iterator[str]:
-    """The names that Prometheus gets."""
+    """Yield the names of the series that Prometheus reads."""
     for metric in Metric.all:
         match metric:
             case Counter(name=name):

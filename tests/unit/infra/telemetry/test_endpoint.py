@@ -1,4 +1,4 @@
-"""A process over HTTP: whether it is alive and ready, and why not."""
+"""HTTP endpoint of a process: its liveness and readiness, with the reasons if it is not ready."""
 
 import asyncio
 import json
@@ -58,7 +58,10 @@ async def test_requests_for_headers_only_have_no_body() -> None:
     def ask_both() -> Iterator[tuple[int, str | None, bytes]]:
         connection = HTTPConnection("127.0.0.1", port)
         with closing(connection):
-            for method in ("HEAD", "GET"):  # over one connection: a body after HEAD would break the second
+            for method in (
+                "HEAD",
+                "GET",
+            ):  # over one connection: a body after HEAD would be taken for the second response
                 connection.request(method, "/readyz")
                 response = connection.getresponse()
                 yield response.status, response.headers["Content-Length"], response.read()
@@ -86,7 +89,7 @@ async def test_blocked_event_loop_is_neither_alive_nor_ready(
         asking = threading.Thread(target=lambda: found.extend(got(url) for url in urls))
         with capture_logs() as lines:
             asking.start()
-            asking.join()  # in the loop's own thread: it does not turn meanwhile
+            asking.join()  # blocks the event loop, which runs in this thread
         again = await asyncio.to_thread(got, urls[0])
     (status, body), (_, series) = found
     said = json.loads(body)

@@ -1,4 +1,4 @@
-"""Labels of metrics that no client can multiply, and correct distributions."""
+"""Metrics: clients cannot add values of labels, and histograms count correctly."""
 
 import ast
 from pathlib import Path
@@ -21,7 +21,7 @@ FORBIDDEN = {"tenant", "user", "conversation", "id", "event_id", "model", "subje
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Isolate the metrics of a test."""
+    """Remove the metrics that a test creates from the list of all metrics after the test."""
     monkeypatch.setattr(Metric, "all", [*Metric.all])
 
 
@@ -91,7 +91,7 @@ def test_outcomes_are_counted_by_how_they_end(
     assert count_outcomes(outcomes) == expected
 
 
-def test_all_of_it_can_be_read_by_prometheus() -> None:
+def test_prometheus_reads_counters_and_histograms() -> None:
     count = Counter("seen_things", "Things", kind=("large",))
     count.add("large", by=5)
     size = Histogram("thing_size", "Size", (1, 2.5), kind=("large",))

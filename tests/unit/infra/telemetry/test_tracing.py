@@ -1,4 +1,4 @@
-"""Which trace an event belongs to, whatever it comes with."""
+"""Trace of an event that has a valid, an invalid or no `traceparent`."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_tracing_without_collector_is_off() -> None:
 async def spans_of(
     monkeypatch: pytest.MonkeyPatch, *deliveries: Delivery, sampled: str = "always_on"
 ) -> Collector:
-    """Return the collector with the spans of two consumers that have handled the same events."""
+    """Record the deliveries as a batch of each of two consumers; return the collector with their spans."""
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_TRACES_SAMPLER", f"parentbased_{sampled}")

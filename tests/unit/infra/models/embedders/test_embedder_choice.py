@@ -1,4 +1,4 @@
-"""Which model embeds. A module of its shape stands in for fastembed; `test_fastembed` runs the package."""
+"""Choice of the embedder by the settings, with a replacement of the package that `test_fastembed` runs."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, E
 
 
 class ModelOfFastembed:
-    """As documented: 0.7's constructor, list of models, and generators."""
+    """Replacement of `TextEmbedding` with the documented signatures and return values of fastembed 0.7."""
 
     def __init__(self, model_name: str) -> None:
         if model_name == "broken":
@@ -45,12 +45,12 @@ def _fastembed_stands_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     load_fastembed.cache_clear()
 
 
-async def test_nothing_embeds_where_the_settings_say_so() -> None:
+async def test_setting_none_opens_no_embedder() -> None:
     async with open_embedder(Embedding(provider="none"), Deployment()) as model:
         assert model is None
 
 
-async def test_static_vectors_are_what_embeds_otherwise() -> None:
+async def test_default_embedder_has_static_vectors() -> None:
     async with open_embedder(Embedding(), Deployment()) as model:
         assert model is not None
         assert (model.model, model.dimension) == ("wordllama/l2_supercat_256", 256)
@@ -64,7 +64,9 @@ async def test_an_unknown_static_model_is_refused() -> None:
             pass
 
 
-async def test_without_fastembed_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_fastembed_is_reported_with_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
     load_fastembed.cache_clear()
     with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[fastembed\]"'):
@@ -88,7 +90,7 @@ async def test_fastembed_embeds_texts_and_queries_separately() -> None:
 @pytest.mark.parametrize(
     ("name", "error"), [("unheard-of", EmbeddingNotConfigured), ("broken", EmbeddingUnavailable)]
 )
-async def test_a_model_that_fastembed_cannot_load(name: str, error: type[Exception]) -> None:
+async def test_model_that_fastembed_cannot_load_is_named(name: str, error: type[Exception]) -> None:
     with pytest.raises(error, match=name):
         async with open_embedder(Embedding(provider="fastembed", model=name), Deployment()):
             pass

@@ -1,4 +1,4 @@
-"""Static vectors of Russian words: near for words of one topic, the same in each process, loaded late."""
+"""Static vectors of Russian words: near for words of one topic, constant, and loaded on first use."""
 
 import subprocess
 import sys
@@ -88,7 +88,7 @@ def test_a_text_without_russian_words_has_no_vector(vectors: RussianVectors) -> 
 
 
 def test_vectors_are_those_of_stored_points(vectors: RussianVectors) -> None:
-    """Other values need a new `bm25.VERSION`."""
+    """Points in the vector store have these values. Other values require a new `bm25.VERSION`."""
     assert vectors.sum_words("Казань")[:4] == pytest.approx([-0.0640, -0.0582, 0.0400, -0.0272], abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Static vectors: made fast, the same for ever, and weighted for queries only."""
+"""Static vectors of WordLlama: of texts, of queries with weighted words, and of tokens to match."""
 
 import asyncio
 

@@ -36,7 +36,7 @@ def test_missing_token_count_keeps_the_answer(count: object) -> None:
     assert parse_response(response("tea", promptTokenCount=count)) == ModelAnswer("tea", Usage())
 
 
-def test_an_answer_that_wants_of_tokens_says_so() -> None:
+def test_answer_that_ends_at_the_maximum_of_tokens_is_marked_cut() -> None:
     assert parse_response(response("te", end="MAX_TOKENS")).is_cut
     thoughts_only = {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}
     assert parse_response(thoughts_only) == ModelAnswer("", Usage(), is_cut=True)

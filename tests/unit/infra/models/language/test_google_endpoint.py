@@ -1,4 +1,4 @@
-"""Refusals of Google, and the wait that they demand."""
+"""Errors of Google's API, and the delay before a retry that they ask for."""
 
 import asyncio
 import traceback
@@ -32,7 +32,7 @@ async def asked() -> AsyncIterator[GoogleEndpoint]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds of every wait; no wait lasts."""
+    """Make each `asyncio.sleep` return at once; return the list of its arguments, in seconds."""
     waits: list[float] = []
 
     async def wait(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How what the `offline` model finds stands to what is known: new, known already, or in place of it."""
+"""Facts that the `offline` model finds, compared with known facts: new, known already, or superseding one."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Corrections that people make of what they have said: "sorry, July, not June"."""
+"""Corrections of earlier statements, such as "sorry, July, not June"."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,12 @@ JULY = "Our trip is in July (2027-07)"
 
 
 async def found(*said: str | tuple[str, str], known: Sequence[PromptFact] = ()) -> list[dict[str, Any]]:
-    """Find the facts in texts of a user; "bot:" begins those of the assistant, pairs name their user."""
+    """Return the facts that the `offline` model finds in messages.
+
+    Args:
+        said: texts of the user, texts of the assistant after the prefix "bot:", or pairs of speaker and text.
+        known: facts that are known before the messages.
+    """
     messages = [
         PromptMessage(number, "user", text[1], SATURDAY, text[0])
         if isinstance(text, tuple)

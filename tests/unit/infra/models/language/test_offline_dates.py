@@ -1,4 +1,4 @@
-"""Dates are counted from the day on which they are told."""
+"""Dates that words name, relative to the day of the message."""
 
 import re
 from calendar import monthrange
@@ -49,7 +49,7 @@ def read(text: str, day: date = SATURDAY, direction: int = 0) -> str:
         ("в этом месяце", "2026-11"),
     ],
 )
-def test_words_that_name_a_date(text: str, shown: str) -> None:
+def test_words_for_a_date_are_followed_by_the_date(text: str, shown: str) -> None:
     assert read(f"Say {text}, ok") == f"Say {text} ({shown}), ok"
 
 

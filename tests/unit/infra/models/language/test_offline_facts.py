@@ -410,7 +410,7 @@ async def test_repeated_marks_end_a_sentence() -> None:
     assert await texts("Living in Leeds?? i have a dog named Rex") == ["i have a dog named Rex"]
 
 
-async def test_bracket_that_smiles_ends_a_sentence() -> None:
+async def test_bracket_used_as_a_smiley_ends_a_sentence() -> None:
     assert await texts("У меня две кошки) работаю врачом))") == ["У меня две кошки", "работаю врачом"]
     assert await texts("У меня две кошки( не ем мясо") == ["У меня две кошки", "Пользователь: не ем мясо"]
     assert await texts("Люблю чай (зелёный) и кофе") == ["Люблю чай (зелёный) и кофе"]
@@ -455,7 +455,7 @@ async def test_bracket_that_smiles_ends_a_sentence() -> None:
         "С сентября учусь на психолога",
     ],
 )
-async def test_more_of_a_life_is_known(text: str) -> None:
+async def test_statement_about_a_life_is_kept(text: str) -> None:
     assert await texts(text) == [text]
 
 
@@ -840,5 +840,5 @@ async def test_long_message_takes_no_quadratic_time() -> None:
     ]
     begun = time.process_time()
     await found(spoken(*texts))
-    # Ten times what it takes. Of the processor: what else the machine does is not measured.
+    # Ten times the usual processor time, which other work of the machine does not change.
     assert time.process_time() - begun < 10

@@ -1,4 +1,4 @@
-"""Summaries by rules: something of every exchange, within bounds, in the words in which it was said."""
+"""Summaries by rules: a part of each exchange, in the words of the speakers, within limits of length."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -149,7 +149,7 @@ async def test_laughter_and_filler_are_left_out(turns: tuple[tuple[Role, str], .
             (("assistant", "Можно орехи?"), ("user", "Ну, нет")),
             "Ассистент: Можно орехи? Пользователь: Ну, нет.",
         ),
-        # "Ok" answers no question that asks for more than yes or no.
+        # "Ok" is no answer to a question that asks for more than yes or no.
         (
             (
                 ("user", "My phone broke"),
@@ -164,7 +164,7 @@ async def test_short_answer_stays_with_its_question(turns: tuple[tuple[Role, str
     assert await summary(spoken(*turns)) == f"[2026-11-21] {kept}"
 
 
-async def test_it_is_in_the_language_of_the_users() -> None:
+async def test_summary_is_in_the_language_of_the_user() -> None:
     text = await summary(
         spoken(
             ("user", "Переведи, пожалуйста, эту фразу: the quick fox"),
@@ -234,7 +234,7 @@ async def test_summary_without_words_says_so(messages: list[PromptMessage]) -> N
     assert await summary(messages) == "There were no words."
 
 
-async def test_merged_they_keep_who_said_what_and_what_tells_most() -> None:
+async def test_merged_summary_keeps_speakers_and_the_sentences_with_details() -> None:
     text = await summary(
         earlier(
             "[2026-03-01] User: I moved from Leeds to York in March. Ok. Assistant: Shall I go on?",
@@ -247,7 +247,7 @@ async def test_merged_they_keep_who_said_what_and_what_tells_most() -> None:
     assert text.endswith("The user asked for a vet in York, and the assistant named two.")
 
 
-async def test_merged_in_russian_they_keep_the_same() -> None:
+async def test_merged_russian_summary_keeps_the_same() -> None:
     text = await summary(
         earlier(
             "[2026-03-01] Пользователь: В марте я переехал из Твери в Казань. Ассистент: Продолжим?",

@@ -1,4 +1,4 @@
-"""Coverage of summaries by rules: every exchange, with its names, numbers and dates."""
+"""Coverage of summaries by rules: each exchange is present, with its names, numbers and dates."""
 
 import re
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ RUSSIAN = spoken(
 
 
 def on_days(messages: Sequence[PromptMessage], *days: int) -> list[PromptMessage]:
-    """Each exchange of two messages so many days after the first one."""
+    """Return the messages in exchanges of two, exchange N dated `days[N]` days after `SATURDAY`."""
     return [
         each._replace(at=SATURDAY + timedelta(days=days[place // 2])) for place, each in enumerate(messages)
     ]

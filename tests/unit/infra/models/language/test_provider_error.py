@@ -1,4 +1,4 @@
-"""Parts of a provider's error that are repeated, and parts that are not."""
+"""Parts of a provider's error that mnemon shows, and parts that it leaves out."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from mnemon_infra.models.words.bm25 import weigh_document, weigh_query
 
 
 def met(asked: str, text: str) -> int:
-    """How many terms of the query the text has."""
+    """Return how many terms of the query `asked` the text has."""
     return len(set(weigh_query(asked).indices) & set(weigh_document(text).indices))
 
 
@@ -31,7 +31,7 @@ def met(asked: str, text: str) -> int:
         ("PYTHON", "likes python"),
         ("Łodz", "moved to Łódź"),
         ("cafe", "a Café"),
-        ("Йога", "и\u0306ога"),  # the letter in two code points, as macOS types it
+        ("Йога", "и\u0306ога"),  # "й" as two code points, as in file names of macOS
         ("κόσμος", "του κόσμου"),
         ("العالم", "مرحبا بالعالم"),
         ("שלום", "שלום עולם"),
@@ -69,7 +69,7 @@ def test_a_word_is_not_found_in_another() -> None:
 @pytest.mark.parametrize(
     "text", ["", " \n", "👍🎉", "?!…", "what is it", "и это очень", "её ещё всё", "который из твоих"]
 )
-def test_where_there_is_no_word_there_is_no_term(text: str) -> None:
+def test_text_without_words_has_no_terms(text: str) -> None:
     assert weigh_document(text) == weigh_query(text) == Sparse([], [])
 
 

@@ -1,4 +1,4 @@
-"""Concepts join words of one meaning, within and between English and Russian."""
+"""Concepts group words of one meaning, within and between English and Russian."""
 
 from importlib.resources import files
 
