@@ -1,4 +1,4 @@
-"""Values that people type: JSON, or a text without quotes."""
+"""Values that people type: JSON, or text without quotation marks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bars by day: what is drawn is what was counted."""
+"""Charts of bars by day: the heights match the values."""
 
 from datetime import date
 

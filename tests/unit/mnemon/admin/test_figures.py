@@ -1,4 +1,4 @@
-"""Figures of the admin page from its samples: rates, states, plots, words and the flow chart."""
+"""Figures of the admin page, computed from samples: rates, states, plots, texts and the flow chart."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -59,7 +59,7 @@ def test_consumer_state_follows_from_its_figures(
     assert (fares.state, fares.rate) == (state, rate)
 
 
-def test_a_consumer_that_is_not_there_is_absent() -> None:
+def test_consumer_without_a_sample_is_absent() -> None:
     assert {each.state for each in compute_figures([sample(1), sample(2)]).values()} == {"absent"}
 
 

@@ -1,4 +1,4 @@
-"""Settings as fields of a form: what is typed is what is set, or is refused with its field."""
+"""Settings as fields of a form: typed values are saved, or refused with the name of the field."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The origins of `mnemon gateway --allow-origin`."""
+"""Origins that `mnemon gateway --allow-origin` accepts."""
 
 import pytest
 from typer.testing import CliRunner

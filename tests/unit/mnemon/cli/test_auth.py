@@ -1,4 +1,4 @@
-"""Changes of a file of logins, which a nats-server of one's own has to load."""
+"""Changes of a file of logins, after which the operator has to reload the NATS server."""
 
 from pathlib import Path
 
@@ -12,9 +12,7 @@ from mnemon.cli.app import app
     "change",
     [("tenant", "acme"), ("worker",), ("limit", "acme", "--payload", "4096"), ("revoke", "acme")],
 )
-def test_each_change_of_a_file_names_the_reload_of_the_server(
-    change: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_each_change_of_a_file_tells_to_reload_the_server(change: tuple[str, ...], tmp_path: Path) -> None:
     file = ("--file", str(tmp_path / "mnemon.conf"))
     assert CliRunner().invoke(app, ["auth", "tenant", "acme", *file]).exit_code == 0
     changed = CliRunner().invoke(app, ["auth", *change, *file])

@@ -1,4 +1,4 @@
-"""Commands know the errors that they report in words by the names of the classes."""
+"""Errors that commands report in words: they are listed by the names of their classes."""
 
 from pathlib import Path
 from pkgutil import resolve_name

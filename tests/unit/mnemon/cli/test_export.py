@@ -1,4 +1,4 @@
-"""Contents and places of exports."""
+"""Files and standard output to which `mnemon export` writes, and their errors."""
 
 import subprocess
 import sys

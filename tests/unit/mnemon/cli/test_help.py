@@ -1,4 +1,4 @@
-"""Each command says how it is used, and what it says can be used."""
+"""Help of the commands: each has an example that parses, and names its options and exit codes."""
 
 import os
 import re
@@ -13,16 +13,16 @@ import pytest
 from tests.support.repository.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
-    # They go on until somebody stops them; what they serve is no table.
+    # These commands run until they are stopped, and print no table.
     "up",
     "chat",
     "run",
     "admin",
     "gateway",
     "mcp",
-    # It is JSON.
+    # This command always prints JSON.
     "tools",
-    # They print nothing.
+    # These commands print no table.
     "auth limit",
     "auth revoke",
     "auth key revoke",
@@ -43,13 +43,13 @@ EXITS_WITH_1 = {
     "bench",
     "demo",
 }
-"""A script looks at how these end, so each says when that is 1."""
+"""Commands whose exit code scripts check; the help of each says when the code is 1."""
 
 HEAVY = ("rich", "nats", "pydantic_settings", "sqlalchemy", "numpy", "faststream", "starlette", "mcp")
 
 
 def commands(group: Any = COMMAND, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Each command by its whole name, without the groups."""
+    """Yield each command with its full name; groups are left out."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*above, name))
@@ -74,7 +74,7 @@ def test_each_command_has_an_example_that_parses(
     for arguments in [each for example in found for each in invocations(example)]:
         for word in arguments:
             if re.fullmatch(r"\w[\w.-]*\.\w+", word):
-                (tmp_path / word).touch()  # a file that has to be there
+                (tmp_path / word).touch()  # the command requires that the file exists
         parse(arguments)
     assert any(arguments[: len(name.split())] == name.split() for arguments in invocations(found[0]))
 

@@ -14,7 +14,7 @@ from mnemon.operations.imports.markdown import MarkdownReader
 
 
 def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
-    """The exit code of a look at lines, and the file of what is refused."""
+    """Import JSON lines as a dry run; return the exit code and the path of the file for refused records."""
     source, refused = tmp_path / "lines.jsonl", tmp_path / "refused.jsonl"
     source.write_text(text)
     files = ImportFiles([source], JsonLinesReader().read)

@@ -1,4 +1,4 @@
-"""The token of `mnemon mcp --http`: not a short one, and no guessing."""
+"""Token of `mnemon mcp --http`: short tokens are refused, and guesses are limited."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""A moment as a command is given it."""
+"""Moments in the options of commands: log positions or times."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from mnemon.cli.options.moment import parse_moment
         ("2026-01-02T03:00:00+02:00", datetime(2026, 1, 2, 1, tzinfo=UTC)),
     ],
 )
-def test_a_position_or_a_time(text: str, meant: int | datetime) -> None:
+def test_moment_is_a_log_position_or_a_time(text: str, meant: int | datetime) -> None:
     assert parse_moment("--until", text) == meant
 
 

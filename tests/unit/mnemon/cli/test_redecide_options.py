@@ -1,4 +1,4 @@
-"""Options of `--redecide`, checked before any server is asked."""
+"""Options of `--redecide`, checked before the command connects to a server."""
 
 from pathlib import Path
 

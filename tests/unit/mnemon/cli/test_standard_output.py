@@ -1,4 +1,4 @@
-"""Ends of commands whose standard output is full or closed."""
+"""Exit codes of commands whose standard output is full or closed."""
 
 import os
 import subprocess

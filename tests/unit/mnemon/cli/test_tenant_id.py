@@ -1,4 +1,4 @@
-"""Ids of tenants that `mnemon tenant` takes, checked before any server is asked."""
+"""Ids of tenants that `mnemon tenant` accepts, checked before the command connects to a server."""
 
 import pytest
 from typer.testing import CliRunner

@@ -1,4 +1,4 @@
-"""The other deployment of `mnemon tenant move`."""
+"""The target deployment of `mnemon tenant move`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

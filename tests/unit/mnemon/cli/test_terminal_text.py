@@ -1,4 +1,4 @@
-"""Messages of one person on the terminal of another."""
+"""Text on a terminal: control characters of messages do not reach it."""
 
 from io import StringIO
 
@@ -8,7 +8,7 @@ from mnemon.chat.screen import ChatScreen
 from mnemon.display_text import make_printable
 
 
-def test_control_characters_are_escaped() -> None:
+def test_control_characters_are_replaced() -> None:
     assert make_printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
     plain = "سلام می‌خواهم\tx\n\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}"
     assert make_printable(plain) == plain

@@ -29,7 +29,7 @@ async def retry_connection(deployment, *, name):
 connection.connect_deployment = retry_connection
 sys.exit(main())
 """
-"""A command whose connection logs an error."""
+"""A program that runs `mnemon` with a connection that logs an error and then fails."""
 
 
 @pytest.mark.parametrize("error", [BrokerUnreachable("no NATS server answers"), nats.errors.TimeoutError()])

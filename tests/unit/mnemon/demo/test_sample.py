@@ -1,4 +1,4 @@
-"""The sample conversation is what its description says."""
+"""The sample conversations match their description in the package `mnemon.demo`."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def messages(sample: tuple[SampleLine, ...]) -> list[tuple[SampleLine, MessageV1
 
 
 def documented(pattern: str) -> int:
-    """A count in the description."""
+    """Return the number before `pattern` in the description."""
     found = re.search(rf"(\d+) {pattern}", str(mnemon.demo.__doc__))
     assert found, pattern
     return int(found[1])
@@ -123,7 +123,7 @@ def test_tools_are_called_with_arguments_and_answer_within_a_task(
 
 
 def test_discarded_messages_do_not_come_up_again(messages: list[tuple[SampleLine, MessageV1]]) -> None:
-    """Otherwise the demo could not show that the message is gone."""
+    """A later mention would hide that the demo removes the discarded messages."""
     said = [message.content for line, message in messages if line.user == "anna"]
     assert sum("Morwenna" in content for content in said) == 3
     assert not any("Morwenna" in content for content in said[18:])

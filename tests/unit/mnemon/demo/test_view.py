@@ -126,7 +126,7 @@ def test_texts_of_people_are_shown_as_they_are() -> None:
         assert text in screen
 
 
-def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
+def test_decision_is_shown_with_its_evidence() -> None:
     screen = shown(report_of(kept=18), 100)
     for text in (
         "5 facts proposed, 1 kept",

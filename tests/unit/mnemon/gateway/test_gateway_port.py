@@ -1,4 +1,4 @@
-"""Port of the gateway of `mnemon up`, and what it reports of a port that another program has."""
+"""Port of the gateway of `mnemon up`, and its report of a port that another program uses."""
 
 import socket
 from pathlib import Path
@@ -11,7 +11,7 @@ from mnemon_infra.config import Deployment
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder whose first key exists, so that no NATS server is needed."""
+    """Return a data folder that has the first API key, so that the gateway needs no NATS server for one."""
     prepare_key_path(tmp_path).write_text("key")
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document says what FastAPI cannot say."""
+"""Parts of the OpenAPI document that FastAPI does not generate."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies of requests: an error names the one problem of the body, and what to do."""
+"""Errors of request bodies name the one problem of the body and the next step."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The HTTP server of this process."""
+"""HTTP server within a process."""
 
 import socket
 

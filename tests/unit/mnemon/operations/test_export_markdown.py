@@ -9,7 +9,7 @@ from mnemon_infra.database.memory.export import ExportedMemory, KeptField, KeptM
 
 
 class Kept:
-    """Facts as the database has them."""
+    """Exported memory of a user that has only facts, in place of the database."""
 
     def __init__(self, **facts: dict[str, Any]) -> None:
         self._facts = facts

@@ -1,4 +1,4 @@
-"""Changes to send for a folder that was indexed before."""
+"""Changes of a folder since it was indexed, which are sent as documents."""
 
 from mnemon.operations.folder_index.changes import compare_files, derive_document_id
 from mnemon_contracts.base import ID_LIMIT

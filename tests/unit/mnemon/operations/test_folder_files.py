@@ -1,4 +1,4 @@
-"""Which files of a folder are indexed."""
+"""Files of a folder that are indexed, and files that are left out."""
 
 import subprocess
 from collections.abc import Iterator

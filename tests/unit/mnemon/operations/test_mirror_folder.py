@@ -1,4 +1,4 @@
-"""Files of a mirror: names that no two users share, whole files, and one writer."""
+"""Files of a mirror: a name of its own for each user, atomic replacement, and one writing process."""
 
 import stat
 from itertools import combinations

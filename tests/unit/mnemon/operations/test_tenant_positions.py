@@ -1,4 +1,4 @@
-"""Positions inside of events of a tenant that moves: the same events stay inside of each range."""
+"""Positions in the bodies of a moved tenant's events: each range keeps the same events."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ positions = st.integers(1, OWN - 1)
 
 
 def build_map(copied: set[int]) -> PositionMap:
-    """Return a map to a log in which each copy lies among events of others."""
+    """Return a map of positions to a log in which events of other tenants lie between the copies."""
     found = PositionMap()
     for number, old in enumerate(sorted(copied)):
         found.add(old, 1000 + 3 * number)
@@ -86,5 +86,5 @@ def test_sources_that_are_gone_are_left_out() -> None:
         ("document.added", {"metadata": {"sources": [3]}, "from_seq": 7}, []),
     ],
 )
-def test_positions_that_an_event_names(name: str, fields: dict[str, Any], expected: list[int]) -> None:
+def test_positions_in_an_event_are_listed(name: str, fields: dict[str, Any], expected: list[int]) -> None:
     assert list(list_positions(name, fields)) == expected

@@ -1,4 +1,4 @@
-"""Comparison of points, of which a page of the live vectors may be short."""
+"""Comparison of live and rebuilt points, although a page of live points may have fewer than requested."""
 
 from uuid import UUID
 

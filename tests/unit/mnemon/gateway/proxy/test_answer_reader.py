@@ -1,4 +1,4 @@
-"""Answers, read from responses that are not always whole or readable."""
+"""Answers, read from complete responses and from responses that are cut off, refused or unreadable."""
 
 import json
 
@@ -37,5 +37,5 @@ def test_whole_response_has_an_answer() -> None:
     ],
     ids=["half", "another form", "refusal", "compressed", "stream of another form"],
 )
-def test_unreadable_response_has_none(response: httpx.Response, data: bytes) -> None:
+def test_unreadable_response_has_no_answer(response: httpx.Response, data: bytes) -> None:
     assert read(response, data) == Answer()

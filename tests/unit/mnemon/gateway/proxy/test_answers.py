@@ -1,4 +1,4 @@
-"""Messages and answers, read from the wire formats."""
+"""Messages and answers, read from the formats of OpenAI and Anthropic."""
 
 import json
 from typing import Any

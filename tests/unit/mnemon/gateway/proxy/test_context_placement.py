@@ -1,4 +1,4 @@
-"""Parts of a context, and their places in a request."""
+"""Split of a context into parts, and their places in a request to a provider."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ids of the messages that a client sends again and again."""
+"""Ids of messages, which a client sends again with each request of a conversation."""
 
 from mnemon.gateway.proxy.messages import (
     CalledTool,

@@ -19,7 +19,7 @@ async def wait_forever() -> Message:
     raise AssertionError
 
 
-async def test_error_of_another_kind_frees_the_place_of_the_request() -> None:
+async def test_unexpected_error_ends_the_request() -> None:
     client = httpx.AsyncClient()
     request = client.build_request("GET", "http://127.0.0.1:1/")
     await client.aclose()

@@ -1,4 +1,4 @@
-"""Which keys and passphrases decrypt a file of a backup, and which a further run accepts."""
+"""Keys and passphrases: those that decrypt a file of a backup, and those with which a further run goes on."""
 
 from base64 import b64decode
 from pathlib import Path
@@ -13,7 +13,7 @@ FILE = b64decode(
     "K0VGTWVTVzJldEVENkNlODQ4Vk9OWQotLS0gYW04SVdNL1kwVHRtbVdsbUJvTkFna2hya1FtUk94Q2NmN2tWYldIQ2NSdwryiCZEtUpQ"
     "50Sw3ivr+qM7zZwzHn2NlVkBqsIM6v46AWXyx2aSZlY="
 )
-"""`content` with the passphrase `one` and the work factor 2**4, in place of a second of a processor."""
+"""`content`, encrypted with the passphrase `one`. The usual work factor, not 2**4, would take a second."""
 
 
 def with_passphrase(folder: Path, passphrase: str) -> BackupCipher:

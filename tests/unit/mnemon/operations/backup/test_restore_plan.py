@@ -1,4 +1,4 @@
-"""Each position of a restored log has its event or a filler, and later erasures remove events."""
+"""Plan of a restore: each position has its event or a filler, and later erasures remove events."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lines of an export, as events; and how they name each other."""
+"""Lines of an export as events, and the references of lines to other lines."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Facts, data and tasks in Markdown: lines both ways, and files as events."""
+"""Facts, data and tasks in Markdown: lines that are written and read again, and files as events."""
 
 import io
 from datetime import UTC, datetime, timedelta

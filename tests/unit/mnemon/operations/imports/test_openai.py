@@ -1,4 +1,4 @@
-"""ChatGPT's export, as events."""
+"""The export of ChatGPT as events."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Rows of other bots' tables, as events."""
+"""Rows of other bots' tables as events."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Report of an import before anything is sent."""
+"""Report of an import, made before the first event is sent."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Telegram Desktop's export, as events."""
+"""The export of Telegram Desktop as events."""
 
 import io
 import json
@@ -146,7 +146,7 @@ def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
 PERSONAL = chat(message(1, "user777", "Hi"), message(2, "user42", "Hello"), type="personal_chat")
 
 
-def test_of_a_personal_chat_the_other_side_is_taken_for_the_assistant_and_that_is_said() -> None:
+def test_other_side_of_a_personal_chat_is_reported_as_the_assistant() -> None:
     doubt, *found = read(PERSONAL)
     assert said(found) == [("42", "assistant", "Hi"), ("42", "user", "Hello")]
     assert isinstance(doubt, ImportDoubt)
