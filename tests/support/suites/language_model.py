@@ -195,7 +195,7 @@ class LanguageSuite:
             await model.complete(asking("I like tea"))
         assert "tea" not in str(raised.value)
 
-    async def test_an_answer_that_wants_of_tokens_says_so(
+    async def test_answer_that_ends_at_the_maximum_of_tokens_is_marked_cut(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.faults.is_cut = lambda text: "tea" in text
