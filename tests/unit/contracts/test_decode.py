@@ -77,7 +77,7 @@ def test_a_body_is_judged_by_the_contract_of_its_own_version() -> None:
         upcast_body(MOOD, 3, b'{"happiness":1}')
 
 
-def test_an_upcaster_that_makes_an_invalid_body_is_found_out() -> None:
+def test_invalid_body_from_an_upcaster_is_refused() -> None:
     broken = EventContract("chat", "mood", (MoodV1, MoodV2), ("bot",), ("persist",), (lambda body: body,))
     with pytest.raises(InvalidBody, match="happiness: Field required"):
         upcast_body(broken, 1, b'{"mood":"glad"}')
@@ -170,7 +170,7 @@ def test_a_message_that_cannot_be_used_says_which_field_is_wrong(body: bytes, pr
         pytest.param(b'"","metadata":' + b'{"a":' * 500 + b"1" + b"}" * 500, "body: Invalid JSON", id="deep"),
     ],
 )
-def test_a_body_beyond_all_measure_is_refused(content: bytes, problem: str) -> None:
+def test_too_large_or_too_deep_body_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem):
         decode_event(MESSAGE, b'{"role":"user","content":' + content + b"}")
 
@@ -267,7 +267,7 @@ def test_null_within_a_bots_own_json_is_kept() -> None:
         ),
     ],
 )
-def test_a_bot_is_told_at_once_what_it_does_wrong(fields: dict[str, Any], problem: str) -> None:
+def test_invalid_event_is_refused_when_it_is_built(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem):
         MessageV1.create_strict(**fields)
 

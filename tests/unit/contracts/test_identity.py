@@ -15,7 +15,7 @@ from mnemon_contracts.identity import (
 texts = st.text(min_size=1)
 
 
-def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None:
+def test_header_precedes_the_body_and_the_body_precedes_the_position() -> None:
     assert identify_event("a", "u", "h", "b", "LOG", 7) == "h"
     assert identify_event("a", "u", None, "b", "LOG", 7) == "b"
     assert identify_event("a", "u", None, None, "LOG", 7) == "LOG:7"

@@ -142,7 +142,7 @@ def test_setting_of_newer_version_stays() -> None:
         ("zone", "time_stamps.zone"),
     ],
 )
-def test_an_unknown_name_is_told_what_is_near(name: str, near: str) -> None:
+def test_unknown_name_is_refused_with_similar_names(name: str, near: str) -> None:
     for act in (lambda: set_value({}, name, 1), lambda: unset_value({}, name), lambda: find_settings(name)):
         with pytest.raises(InvalidBody, match=rf"^{name}: is not a setting; did you mean .*{near}"):
             act()

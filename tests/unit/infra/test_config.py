@@ -64,7 +64,7 @@ def test_a_variable_that_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert [key and key.get_secret_value() for key in keys] == ["one", "another"]
 
 
-def test_copies_are_a_number_that_has_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_replicas_is_odd(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Deployment().replicas == 1
     monkeypatch.setenv("MNEMON_REPLICAS", "3")
     assert Deployment().replicas == 3

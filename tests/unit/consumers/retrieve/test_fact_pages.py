@@ -54,7 +54,7 @@ def test_the_pages_together_are_all_facts_in_order(facts: list[FactRecord], limi
     assert all(page.facts for page in pages[1:]), "no page is empty"
 
 
-def test_a_fact_forgotten_between_two_pages_takes_no_other_along() -> None:
+def test_page_skips_no_fact_after_a_fact_was_forgotten() -> None:
     facts = [fact(seq) for seq in range(1, 6)]
     first = build_page(facts, 2, None)
     left = [each for each in facts if each not in first.facts]
@@ -64,6 +64,6 @@ def test_a_fact_forgotten_between_two_pages_takes_no_other_along() -> None:
 @pytest.mark.parametrize(
     "after", ["", "2", "3.-5.-1", "0.-5.-1\n", "0.-5.-1.0", "०.-5.-1", "0.-5.-" + "9" * 5000]
 )
-def test_a_page_begins_where_a_page_ended_only(after: str) -> None:
+def test_invalid_beginning_of_a_page_is_refused(after: str) -> None:
     with pytest.raises(InvalidBody, match="after"):
         build_page([], 1, after)

@@ -86,7 +86,7 @@ def test_the_same_words_are_kept_once() -> None:
     assert find_conflict(Fact(text="Anna likes tea", importance=9), former, [twin], LIMITS) is None
 
 
-def test_a_full_tier_takes_no_other() -> None:
+def test_full_tier_refuses_a_fact_of_another_tier() -> None:
     others = [stored("pf_001", "a", "profile"), stored("wk_001", "b", "working")]
     former = Fact(text="Anna likes tea")
     assert find_conflict(Fact(text="Anna likes tea", tier="profile"), former, others, LIMITS) is None

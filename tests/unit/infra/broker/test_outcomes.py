@@ -3,7 +3,7 @@
 from mnemon_infra.broker.outcomes import DELAYS, compute_retry_delay
 
 
-def test_the_delay_grows_and_stays_at_the_last() -> None:
+def test_retry_delay_grows_up_to_the_last_value() -> None:
     delays = [compute_retry_delay(deliveries) for deliveries in range(1, 20)]
     assert delays == sorted(delays)
     assert delays[0] == DELAYS[0]

@@ -42,7 +42,7 @@ def without_the_wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     count_tokens.cache_clear()
 
 
-def test_the_tokenizer_counts() -> None:
+def test_count_is_that_of_the_tokenizer() -> None:
     assert count_tokens("") == 0
     assert count_tokens("hello") == 1
     assert count_tokens("Hello wonderful world") == 3
@@ -50,7 +50,7 @@ def test_the_tokenizer_counts() -> None:
 
 
 @given(st.one_of(st.sampled_from(TEXTS), st.text()))
-def test_the_count_is_that_of_the_places_of_tokens(text: str) -> None:
+def test_count_equals_the_number_of_token_offsets(text: str) -> None:
     tokenizer = load_llama_tokenizer()
     assert tokenizer is not None
 
@@ -62,13 +62,13 @@ def test_control_tokens_count_as_text() -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_without_the_wheel_nothing_is_counted_short(text: str, request: pytest.FixtureRequest) -> None:
+def test_estimate_without_the_wheel_is_never_too_low(text: str, request: pytest.FixtureRequest) -> None:
     exact = count_tokens(text)
     request.getfixturevalue("without_the_wheel")
     assert exact <= count_tokens(text) <= 6 * exact
 
 
-def test_without_the_wheel_english_and_russian_cost_two_thirds_more_at_most(
+def test_estimate_without_the_wheel_exceeds_the_count_by_two_thirds_at_most(
     request: pytest.FixtureRequest,
 ) -> None:
     english, russian = TEXTS[1], TEXTS[3]
@@ -102,7 +102,7 @@ def test_a_cut_ends_at_a_word() -> None:
     assert cut_text(text, count_tokens("Anna moved")) == "Anna moved"
 
 
-def test_a_cut_keeps_what_has_no_words() -> None:
+def test_cut_text_without_spaces_ends_at_the_limit() -> None:
     text = "東京に行きました" * 5
     assert count_tokens(cut_text(text, 20)) == 20
     assert cut_text("👍👍", 5) == "👍"

@@ -85,9 +85,7 @@ def test_ages_counted_together_are_those_counted_one_by_one(times: list[float]) 
         ([], {"applied": 0}),
     ],
 )
-def test_outcomes_are_counted_by_how_they_end(
-    outcomes: list[DeliveryOutcome], expected: dict[str, int]
-) -> None:
+def test_deliveries_are_counted_by_outcome(outcomes: list[DeliveryOutcome], expected: dict[str, int]) -> None:
     assert count_outcomes(outcomes) == expected
 
 

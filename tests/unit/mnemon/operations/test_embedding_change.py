@@ -19,7 +19,7 @@ def test_changed_model_needs_new_vectors() -> None:
     assert said.endswith("mnemon settings set embedding.provider=wordllama embedding.model=null")
 
 
-def test_without_a_model_the_next_start_goes_by_words() -> None:
+def test_removed_model_leaves_search_by_words() -> None:
     said = describe_consequences(OPENAI, Embedding(provider="none"))
     assert said is not None
     assert "words only" in said

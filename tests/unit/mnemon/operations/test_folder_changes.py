@@ -40,7 +40,7 @@ def test_a_folder_that_became_a_repository_is_sent_again() -> None:
     assert compare_files("shop", "repository", {"a.md": "d1"}, (), [stored("a.md")]).changed == ["a.md"]
 
 
-def test_removing_most_of_a_collection_is_told() -> None:
+def test_removal_of_most_documents_is_marked() -> None:
     known = [stored(f"{number}.md") for number in range(4)]
     half = compare_files("shop", "folder", {"0.md": "d1", "1.md": "d1"}, (), known)
     most = compare_files("shop", "folder", {"0.md": "d1", "other.md": "d1"}, (), known)

@@ -213,7 +213,7 @@ def test_of_found_facts_with_nearly_equal_scores_the_newer_goes_first() -> None:
     assert ids(real(Context(relevant=found[::-1]), MARKDOWN, 2000).context.relevant) == order
 
 
-def test_a_key_fact_that_found_no_room_may_be_found_for_this_turn() -> None:
+def test_key_fact_without_room_may_be_shown_as_a_found_fact() -> None:
     facts = [fact(n) for n in range(10)]
     fitted = real(Context(facts=facts, relevant=facts[-1:]), XML, 50)
     assert ids(fitted.context.relevant) == ["pf_9"]
@@ -239,7 +239,7 @@ def test_a_budget_of_just_their_tokens_shows_all_messages() -> None:
 @pytest.mark.parametrize(
     "text", ["how is the weather in Riga, please? " * 300, "какая погода в Риге? " * 300]
 )
-def test_the_newest_question_is_there_even_if_only_in_part(layout: ContextLayout, text: str) -> None:
+def test_newest_question_is_shown_at_least_in_part(layout: ContextLayout, text: str) -> None:
     before, after = turns(3), [ContextMessage("a", "assistant", "let me see " * 500)]
     fitted = real(Context(recent=[*before, ContextMessage("q", "user", text), *after]), layout, 90)
     (question,) = (each for each in fitted.context.recent if each.id == "q")

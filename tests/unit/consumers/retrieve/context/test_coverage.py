@@ -168,12 +168,12 @@ def test_a_message_of_which_only_the_tools_find_room_is_left_out() -> None:
     assert numbers(shown) == (1, 0, 1)
 
 
-def test_a_message_without_words_lacks_nothing() -> None:
+def test_blank_message_counts_as_shown() -> None:
     rows = [row(1, " "), row(2), row(3, "\n", "assistant"), row(4)]
     assert numbers(fitted(known(rows))) == (4, 0, 0)
 
 
-def test_sections_that_are_off_say_what_they_leave_out() -> None:
+def test_messages_of_disabled_sections_are_counted_as_left_out() -> None:
     off = SettingsV1(context=ContextSettings(summaries=0, sections=Sections(recent=0)))
     shown = fitted(known([row(seq) for seq in range(1, 21)], [summary(1, 6)]), off)
     assert numbers(shown) == (0, 0, 20)
@@ -189,7 +189,7 @@ def test_uncounted_messages_are_not_reported() -> None:
 
 
 @pytest.mark.parametrize(("messages", "whole"), [(50, True), (59, True), (61, False), (100, False)])
-def test_the_tail_is_whole_where_it_meets_a_summary(messages: int, whole: bool) -> None:
+def test_unsummarised_messages_are_complete_if_the_view_meets_a_summary(messages: int, whole: bool) -> None:
     rows = [row(seq) for seq in range(1, messages + 1)]
     view = ConversationView("talk", rows[-50:], complete=messages <= 50)
     assert has_all_unsummarised(view, [summary(1, 10)]) is whole

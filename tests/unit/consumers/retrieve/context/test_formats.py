@@ -143,13 +143,13 @@ def test_the_sentence_and_the_facts_have_the_same_heading(language: ContextLangu
     assert nothing == heading + sentence + end
 
 
-def test_markdown_does_not_deny_what_found_no_room() -> None:
+def test_trimmed_markdown_does_not_say_that_nothing_is_known() -> None:
     assert text_of(MARKDOWN, Context(recent=[ContextMessage("m1", "user", "hi")], trimmed=True)).startswith(
         "## "
     )
 
 
-def test_markdown_does_not_deny_what_could_not_be_read() -> None:
+def test_incomplete_markdown_does_not_say_that_nothing_is_known() -> None:
     context = Context(recent=[ContextMessage("m1", "user", "hi")], incomplete=True)
     shown = fit_context(context, MARKDOWN, 1000, Sections(), tokens.count_tokens, tokens.cut_text)
     assert shown.rendered.text == "## Recent messages\n\n- User: hi"
@@ -163,7 +163,7 @@ def test_empty_context_renders_empty(layout: ContextLayout) -> None:
 
 
 @pytest.mark.parametrize("layout", [XML, BLOCKS, MARKDOWN])
-def test_a_text_is_one_message_too(layout: ContextLayout) -> None:
+def test_rendered_text_is_also_one_system_message(layout: ContextLayout) -> None:
     rendered = layout.render(WHOLE)
     assert rendered.messages == (system(rendered.text or ""),)
 
@@ -288,7 +288,7 @@ def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
 
 @pytest.mark.long
 @given(HOSTILE_CONTEXTS)
-def test_no_text_speaks_for_another(context: Context) -> None:
+def test_text_cannot_imitate_another_speaker(context: Context) -> None:
     spoken = re.findall(r"^(?:User|Assistant|Tool)\b", text_of(BLOCKS, context), re.MULTILINE)
     assert len(spoken) <= len(context.recent) + len(context.conversation)
 
@@ -332,5 +332,5 @@ def test_every_provider_takes_the_messages(message: ContextMessage, shown: Rende
     assert MESSAGES.render(Context(recent=[message])).messages == (shown,)
 
 
-def test_every_format_of_the_contract_is_there() -> None:
+def test_each_format_of_the_contract_has_a_layout() -> None:
     assert set(LAYOUTS) == {"messages", "xml", "blocks", "markdown"}

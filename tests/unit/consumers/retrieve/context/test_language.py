@@ -61,9 +61,7 @@ def test_the_language_is_that_of_most_texts(said: list[str], known: list[str], l
 
 
 @pytest.mark.parametrize(("letters", "language"), [(40, "en"), (39, "ru")])
-def test_facts_are_asked_where_the_user_has_written_less_than_forty_letters(
-    letters: int, language: str
-) -> None:
+def test_facts_decide_the_language_below_forty_letters_of_messages(letters: int, language: str) -> None:
     known = ["Живёт в Казани, на берегу Волги, недалеко от старого моста"]
     assert detect_language(["a" * letters], known) == language
 
@@ -166,7 +164,7 @@ def test_markdown_in_russian() -> None:
     assert nothing.text == "Нет сохранённой информации."
 
 
-def test_every_word_has_another_in_russian() -> None:
+def test_every_fixed_word_differs_in_russian() -> None:
     for name in ENGLISH.__slots__:
         assert getattr(ENGLISH, name) != getattr(RUSSIAN, name), name
     assert RUSSIAN.roles.keys() == ENGLISH.roles.keys()

@@ -17,7 +17,7 @@ def test_a_scope_is_all_of_its_parts() -> None:
         assert resolve_parts([scope, scope]) == {scope: parts}
 
 
-def test_the_levels_share_nothing_and_are_all_there_is() -> None:
+def test_levels_are_disjoint_and_cover_all_parts() -> None:
     levels: Sequence[MemoryLevel] = get_args(MemoryLevel)
     pairs = [
         (scope, part) for level in levels for scope, parts in resolve_parts([level]).items() for part in parts

@@ -28,7 +28,7 @@ async def test_paraphrases_are_near(model: WordLlama) -> None:
     assert similarity(likes, weather) < model.thresholds.relevant
 
 
-async def test_vectors_have_the_length_1_and_say_of_what_model(model: WordLlama) -> None:
+async def test_vectors_have_length_1_and_the_name_of_the_model(model: WordLlama) -> None:
     vectors = await model.embed(["short", "мир", "👍", "word " * 5000])
     assert vectors.shape == (4, model.dimension) == (4, 256)
     assert vectors.dtype == np.float32
@@ -43,7 +43,7 @@ async def test_empty_text_is_near_to_nothing(model: WordLlama) -> None:
     assert not (await model.embed_query("", await model.compute_statistics(["tea"]))).any()
 
 
-async def test_a_text_has_one_vector_whatever_stands_beside_it(model: WordLlama) -> None:
+async def test_vector_of_a_text_does_not_depend_on_other_texts(model: WordLlama) -> None:
     texts = [f"message {number} of somebody" * (1 + number % 7) for number in range(1000)]
     together = await model.embed(texts)
     for number in (0, 1, 500, 999):
@@ -57,7 +57,7 @@ async def test_of_a_long_text_the_beginning_counts(model: WordLlama) -> None:
     assert np.array_equal(cut, whole)
 
 
-async def test_a_query_without_statistics_is_much_like_a_text(model: WordLlama) -> None:
+async def test_vector_of_a_query_without_statistics_is_near_that_of_the_text(model: WordLlama) -> None:
     (text,) = await model.embed(["Where does Anna work?"])
     assert 0.9 < similarity(await model.embed_query("Where does Anna work?"), text) < 1
 

@@ -19,7 +19,7 @@ def test_parts_are_one_answer_and_thoughts_are_none() -> None:
     assert parse_response(said).text == "tea и чай"
 
 
-def test_thoughts_are_paid_for_and_what_is_cached_was_asked() -> None:
+def test_thoughts_are_output_tokens_and_cached_tokens_are_input_tokens() -> None:
     used = response(
         "tea",
         promptTokenCount=1000,

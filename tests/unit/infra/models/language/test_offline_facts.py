@@ -499,7 +499,7 @@ async def test_date_and_hour_may_stand_before_a_statement(text: str, fact: str) 
         "Месяц назад перестала открываться почта",
     ],
 )
-async def test_words_of_a_life_about_things_give_no_fact(text: str) -> None:
+async def test_phrase_of_a_life_about_a_thing_gives_no_fact(text: str) -> None:
     assert await texts(text) == []
 
 
@@ -515,7 +515,7 @@ async def test_words_of_a_life_about_things_give_no_fact(text: str) -> None:
         ("Вчера записался в бассейн", "Вчера (2026-11-20) записался в бассейн"),
     ],
 )
-async def test_booking_gets_no_date_that_may_be_of_the_booked(text: str, fact: str) -> None:
+async def test_date_of_a_booking_is_not_resolved(text: str, fact: str) -> None:
     (only,) = await found(spoken(text))
     assert (only["text"], only["memory_type"]) == (fact, "event")
 

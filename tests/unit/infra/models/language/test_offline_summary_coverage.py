@@ -91,7 +91,7 @@ async def test_greetings_thanks_and_offers_of_help_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("messages", [ENGLISH, RUSSIAN])
-async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(messages: list[PromptMessage]) -> None:
+async def test_merged_summary_keeps_fewer_words_of_older_exchanges(messages: list[PromptMessage]) -> None:
     days = range(0, 60, 10)
     summaries = []
     for number, day in enumerate(days):

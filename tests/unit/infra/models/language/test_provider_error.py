@@ -54,5 +54,5 @@ def test_error_message_is_bounded() -> None:
         ([], ""),
     ],
 )
-def test_code_parameter_and_message_are_said_as_far_as_they_are_there(body: object, described: str) -> None:
+def test_description_has_the_code_parameter_and_message_that_exist(body: object, described: str) -> None:
     assert ProviderError.from_body(body).describe(INSTRUCTIONS, TEXT) == described

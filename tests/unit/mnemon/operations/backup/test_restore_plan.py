@@ -34,7 +34,7 @@ def test_every_position_gets_one_message(positions: set[int], last: int) -> None
     assert all(written[each].headers["Mnemon-Stored-At"] == f"{each}:{each * 10}" for each in beyond)
 
 
-def test_the_rest_of_the_positions_is_filled() -> None:
+def test_gap_between_positions_is_filled() -> None:
     assert list(fill_gap(3, 5)) == [FILLER, FILLER]
     assert list(fill_gap(5, 5)) == list(fill_gap(7, 5)) == []
 

@@ -115,7 +115,7 @@ def test_another_name_is_for_one_user_and_takes_the_conversations_along() -> Non
         read(SAID, {**SAID, "user": "u3"}, user="u2")
 
 
-def test_positions_are_named_by_the_messages_there() -> None:
+def test_positions_are_mapped_to_those_of_the_messages() -> None:
     def exactly(seq: int) -> int | None:
         return {10: 1, 20: 2}.get(seq)
 
@@ -138,7 +138,7 @@ def test_positions_are_named_by_the_messages_there() -> None:
     assert learned.lineage.sources == (1,), "what was learned stays, without the source that is gone"
 
 
-def test_an_event_known_by_its_place_gets_an_id_elsewhere() -> None:
+def test_event_identified_by_its_position_gets_a_portable_id() -> None:
     assert derive_portable_id("acme", "u1", "m1") == "m1"
     named = derive_portable_id("acme", "u1", "LOG:7", "hi")
     assert not named.startswith("LOG:")

@@ -124,11 +124,11 @@ def test_a_working_fact_without_a_date_comes_back_without_one(text: str) -> None
         "- [id:pf_001] [t:profile] [imp:high] password: sk-abcdefghijklmnopqrstuvwxyz123456",
     ],
 )
-def test_everything_else_is_proposed(line: str) -> None:
+def test_line_in_another_form_is_proposed(line: str) -> None:
     assert [type(each) for each in events(line)] == [FactProposedV1]
 
 
-def test_the_old_file_of_a_user_is_read_whole() -> None:
+def test_file_of_an_old_bot_is_read_whole() -> None:
     old = "# Memory\n\n- Has a cat called Biscuit\n---\n<!-- a note -->\nLives in Lisbon since January\n"
     found = read(old, "data/memory/77.md")
     assert [each.event.text for each in found] == [

@@ -43,7 +43,7 @@ BRANCHED = tree(
 )
 
 
-def test_the_current_branch_is_what_was_said() -> None:
+def test_only_the_current_branch_is_imported() -> None:
     assert contents(BRANCHED) == [("user", "A question"), ("assistant", "A first answer")]
 
 
@@ -52,11 +52,11 @@ def test_openai_export_may_begin_with_a_byte_order_mark() -> None:
     assert len(list(read_conversations(io.BytesIO(text), "u1"))) == 2
 
 
-def test_without_a_current_node_it_is_the_one_added_last() -> None:
+def test_branch_of_the_last_node_is_imported_without_a_current_node() -> None:
     assert contents({**BRANCHED, "current_node": None})[-1] == ("assistant", "A second answer")
 
 
-def test_where_and_when_it_was_said_is_kept() -> None:
+def test_message_keeps_its_conversation_time_and_title() -> None:
     first, second = found(BRANCHED)
     assert (first.user, first.conversation, first.event.id) == ("u1", "openai-c1", "openai:c1:q1")
     assert first.event.sent_at == datetime(2024, 2, 1, 0, 0, 0, 500_000, tzinfo=UTC)

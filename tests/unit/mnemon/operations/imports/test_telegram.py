@@ -105,7 +105,7 @@ def test_references_of_a_message_are_kept_with_it() -> None:
     }
 
 
-def test_notices_are_left_out_and_say_why() -> None:
+def test_notices_are_left_out_with_a_reason() -> None:
     call = {"id": 1, "type": "service", "action": "phone_call", "text": ""}
     found = read(chat(call, message(2, "user42", ""), message(3, "user42", "Hi")))
     reasons = ["a service message: phone_call", "no text"]
