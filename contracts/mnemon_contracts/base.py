@@ -142,8 +142,14 @@ The part is a type or a tag. A key of the caller may look the same.
 
 
 def describe_problem(error: ErrorDetails) -> str:
-    """Return pydantic's message about an invalid value, without its prefix `Value error, `."""
-    return error["msg"].removeprefix("Value error, ")
+    """Return pydantic's message about an invalid value, without its prefix `Value error, `.
+
+    The message on the length of a list names an array, as messages on types do, and not Python's tuple.
+    """
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] in ("too_short", "too_long"):
+        return message.replace("Tuple", "Array", 1).replace(" after validation", "", 1)
+    return message
 
 
 def describe_first_problem(error: ValidationError, item: str = "item") -> str:

@@ -159,7 +159,7 @@ function describeProblem({ keyword, error }: OutputUnit): string {
     case "maxLength":
       return `String should have at most ${characters}`;
     case "maxItems":
-      return `Tuple should have at most ${limit} items after validation, not ${size}`;
+      return `Array should have at most ${limit} items, not ${size}`;
     default:
       return error;
   }
