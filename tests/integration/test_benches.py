@@ -12,6 +12,7 @@ from mnemon_bench.latency import context, fairness, foreground, gateway, retriev
 from mnemon_bench.quality import recall
 from mnemon_bench.soak import run as soak
 from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
+from mnemon_bench.workloads import scale_models
 from mnemon_infra.config import Deployment
 from tests.support.servers.qdrant import locate_vectors
 
@@ -21,6 +22,13 @@ FACTS = 2
 """Number of new facts of each user; an equal number of proposals repeats them."""
 
 SEARCHED = ((search.MemorySize(1, 400), search.MemorySize(1, 10_000)), (search.MemorySize(2, 10),))
+
+CONSTANTS = (
+    (retrieve, "MESSAGES", 200),
+    (retrieve, "USERS", 20),
+    (scale_models, "WARM_UP_CONVERSATIONS", 2),
+)
+"""Sizes that are not parameters of a bench, and their small values."""
 
 Run = Callable[[Deployment], Awaitable[dict[str, Any]]]
 
@@ -35,7 +43,7 @@ SMALL: dict[str, Run] = {
     "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
     "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),
     "retrieve": lambda stack: retrieve.run(stack, rounds=1, requests=20, report=lambda line: None),
-    "scale": lambda stack: scale.run(stack, messages=200, conversations=4, rounds=1),
+    "scale": lambda stack: scale.run(stack, messages=200, conversations=2, rounds=1),
     "search": lambda stack: search.run(stack, stages=SEARCHED, rounds=1, requests=5),
     "searchable": lambda stack: searchable.run(stack, messages=100, rounds=1),
 }
@@ -45,7 +53,8 @@ SMALL: dict[str, Run] = {
 async def test_a_bench_measures_its_ratios(
     name: str, deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieve, "MESSAGES", 2_000)
+    for module, constant, value in CONSTANTS:
+        monkeypatch.setattr(module, constant, value)
 
     measured = await SMALL[name](locate_vectors(deployment, tmp_path / "vectors"))
 
@@ -56,8 +65,9 @@ async def test_a_bench_measures_its_ratios(
 
 
 async def test_soak_samples_the_stack_and_finds_a_trend_of_each_series(
-    deployment: Deployment, tmp_path: Path
+    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(soak, "SAMPLES", 24)
     samples = tmp_path / "soak.jsonl"
     stack = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
 
