@@ -56,10 +56,10 @@ from tests.support.servers.schemas import create_schema
 from tests.support.stock_client import Stock, handled
 
 TENANT = "acme"
-USERS = 2000
+USERS = 1000
 ROUNDS = int(os.environ.get("MOVE_ROUNDS", "4"))
-"""Messages of each user before the move. With six derived events of each user, there are 20,000 events, or
-100,000 with 44 rounds."""
+"""Messages of each user before the move. With six derived events of each user, there are 10,000 events, or
+100,000 with 94 rounds."""
 
 ADDRESSES = "nats://old:4222", "nats://new:4222"
 EVERYTHING = 2**62
@@ -1081,7 +1081,7 @@ async def test_large_tenant_moves_under_load_with_two_kills(pair: Pair) -> None:
         assert {(row["user_id"], row["event_id"]): row for row in rows} == {
             (row["user_id"], row["event_id"]): row for row in after[table]
         }, table
-    assert (await new.ask("history", f"{TENANT}.u1999", limit=1))["messages"]
+    assert (await new.ask("history", f"{TENANT}.u{USERS - 1}", limit=1))["messages"]
     refused = refusals.ended - refusals.begun
     print(f"{events} events moved in {seconds:.1f} s, pause {first['pause_seconds']} s, seen {refused:.2f} s")
     assert first["pause_seconds"] < 30
