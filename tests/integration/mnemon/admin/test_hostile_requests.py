@@ -116,8 +116,8 @@ async def test_a_form_in_another_encoding_is_refused(stranger: httpx.AsyncClient
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
     ("values", "alone"),
-    [(HOSTILE[:4], ()), pytest.param(HOSTILE, FIELDS, marks=pytest.mark.long)],
-    ids=["some values", "all values"],
+    [(HOSTILE[:4], ()), pytest.param(HOSTILE[4:], FIELDS, marks=pytest.mark.long)],
+    ids=["some values", "other values"],
 )
 async def test_hostile_requests_after_login_get_an_error_page(
     visitor: httpx.AsyncClient, method: str, values: tuple[str, ...], alone: tuple[str, ...]

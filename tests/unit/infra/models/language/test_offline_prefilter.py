@@ -17,7 +17,7 @@ LANGUAGES = pytest.mark.parametrize("language", [ENGLISH, RUSSIAN], ids=["englis
 @pytest.mark.long
 @LANGUAGES
 @given(drawn=st.data())
-@settings(max_examples=scale_examples(100))
+@settings(max_examples=scale_examples(50))
 def test_candidates_include_each_rule_that_matches(language: LanguageRules, drawn: st.DataObject) -> None:
     drawn_rule = drawn.draw(st.sampled_from(language.rules))
     text = drawn.draw(st.from_regex(drawn_rule.pattern))
