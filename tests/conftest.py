@@ -36,6 +36,7 @@ WORKER_GROUPS = {
     "tests/e2e/clients/test_typescript.py": "commands",
     "tests/e2e/cli/": "commands",
     "tests/e2e/clients/": "stack",
+    "tests/e2e/stack/test_installed_wheel.py": "wheel",
     "tests/e2e/stack/": "stack",
     "tests/integration/infra/models/": "models",
 }
@@ -46,12 +47,17 @@ workers would write at once.
 """
 
 OWN_WORKERS = (
+    "tests/e2e/chaos/test_extract_kills.py",
     "tests/e2e/clients/test_gateway_document.py",
+    "tests/e2e/stack/test_backup.py",
+    "tests/e2e/stack/test_demo.py",
     "tests/e2e/stack/test_full_disk.py",
+    "tests/e2e/stack/test_lifecycle.py",
     "tests/e2e/stack/test_liveness.py",
+    "tests/e2e/stack/test_logins.py",
     "tests/e2e/stack/test_rolling_upgrade.py",
 )
-"""Files of these groups whose tests take a minute or more each: each test is scheduled on its own."""
+"""Files with long tests that share at most the stack of their group: each test is scheduled on its own."""
 
 
 def _use_memory_disk() -> None:
@@ -70,12 +76,27 @@ class _Scheduling(LoadFileScheduling):
 
     Without long tests, the groups `commands` and `stack` share a worker, because each start of `mnemon up`
     takes seconds of a processor. Tests of other files share servers or are quick.
+
+    Workers with an odd number take integration tests first. These mostly wait, and the tests of `tests/e2e`,
+    which the other workers take first, mostly compute.
     """
 
+    def _assign_work_unit(self, node: Any) -> None:
+        if int(node.gateway.id.removeprefix("gw")) % 2:
+            waiting = (scope for scope in self.workqueue if scope.startswith("tests/integration/"))
+            if scope := next(waiting, None):
+                self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        # A worker gets one test in advance, not two: a test behind a long one starts late.
+        if self._pending_of(self.assigned_work[node]) < 2 or not self.workqueue:
+            super()._reschedule(node)
+
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(OWN_WORKERS):
-            return nodeid
         is_quick = self.config.getoption("markexpr") == "not long"
+        if nodeid.startswith(OWN_WORKERS) and not is_quick:
+            return nodeid
         for beginning, scope in WORKER_GROUPS.items():
             if nodeid.startswith(beginning):
                 return "stack" if is_quick and scope == "commands" else scope
