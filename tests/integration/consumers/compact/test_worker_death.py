@@ -88,12 +88,12 @@ async def test_worker_death_during_a_call_loses_no_summary(compaction: Compactio
 async def test_worker_deaths_at_any_time_lose_no_summary(compaction: CompactionHarness) -> None:
     compaction.server.state.seconds = 0.05
     await redelivered_after(compaction.connection, 2)
-    users = [f"u{number}" for number in range(6)]
+    users = [f"u{number}" for number in range(4)]
     async with compaction.running("persist"):
         for death in range(4):
             async with worker(compaction) as process:
                 await compaction.talk(30, users, first=death * 30)
-                await compaction.has_more(death * 20 + 4, "summary.written")
+                await compaction.has_more(death * 12 + 3, "summary.written")
                 process.send_signal(signal.SIGKILL)
                 await process.wait()
         async with compaction.running("compact"):
