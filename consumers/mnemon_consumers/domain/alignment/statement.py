@@ -110,6 +110,16 @@ class ParsedFact:
         return self.is_past and not is_rest
 
 
+def tells_past_state(statement: ParsedFact) -> bool:
+    """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
+    state_verbs, participles = list_words("past_state_verbs"), list_words("participles")
+    return any(
+        word in state_verbs
+        and not (following == "born" or (following.endswith("ed") and following not in participles))
+        for word, following in pairwise((*statement.raw, ""))
+    )
+
+
 def leaves_place(statement: ParsedFact, place: Term) -> bool:
     """Return whether a Russian preposition before a word says that a person leaves the place."""
     return statement.find_word_before(place) in ("из", "изо", "с", "со")

@@ -5,7 +5,7 @@ from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
 from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
-from mnemon_consumers.domain.alignment.statement import ParsedFact
+from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
 
 
@@ -13,6 +13,8 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
     """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
     if _names_former_value(facts):
         return "the newer fact is about a former state"
+    if _names_value_beside_former(facts):
+        return "the older fact is about a former state"
     if _wishes_for_amount(facts):
         return "the newer fact is about a wished amount"
     if _is_of_other_amount(facts):
@@ -39,6 +41,16 @@ def _names_former_value(facts: FactComparison) -> bool:
     former, left = _list_former_clauses(facts.new), facts.alignment.new
     is_told = bool(former) and (bool(left) or facts.old.is_negated)
     return is_told and all(any(term.place in each for each in former) for term in left)
+
+
+def _names_value_beside_former(facts: FactComparison) -> bool:
+    """Return whether the older fact is about a past state, and the newer fact about a present one.
+
+    For example, "Is now a vegan" beside "Was a vegetarian in college" says nothing on the time in college.
+    """
+    is_former = facts.old.is_past and not facts.old.is_planned and tells_past_state(facts.old)
+    is_present = not (facts.new.is_past or facts.new.is_ended)
+    return is_former and is_present and bool(facts.alignment.old and facts.alignment.new)
 
 
 def _list_former_clauses(statement: ParsedFact) -> list[range]:

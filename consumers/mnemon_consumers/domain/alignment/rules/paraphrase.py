@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.clauses import has_unmatched_clause
 from mnemon_consumers.domain.alignment.rules.decision import (
     choose_doubtful_relation,
@@ -17,7 +17,12 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_update,
 )
 from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
-from mnemon_consumers.domain.alignment.statement import ParsedFact, is_part_of_phrase, leaves_place
+from mnemon_consumers.domain.alignment.statement import (
+    ParsedFact,
+    is_part_of_phrase,
+    leaves_place,
+    tells_past_state,
+)
 from mnemon_consumers.domain.alignment.term import Term, TermKind, list_kinds
 from mnemon_consumers.domain.alignment.verdict import RelationVerdict
 
@@ -32,6 +37,7 @@ def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
         or _decide_place(facts)
         or _decide_equal_words(facts)
         or _decide_heads(facts)
+        or _decide_qualifiers(facts)
         or _decide_more_said(facts)
         or _decide_less_said(facts)
         or _decide_common_words(facts)
@@ -43,8 +49,8 @@ def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
     old, new = facts.share_old, facts.share_new
     if (new >= SUBSET_SHARE and _drops_amount(facts)) or _describes_known_thing(facts):
         return decide_update(facts, "the newer fact says the same with another amount, or more exactly")
-    if _names_other_place(facts):
-        return decide_undecided(facts, "one of the facts names another place")
+    if _names_other_object(facts):
+        return decide_undecided(facts, "one of the facts names another object or place of the verb")
     if _changes_count_to_once(facts):
         return decide_update(facts, "the newer fact says the same of another amount")
     if _is_of_another_time(facts):
@@ -92,6 +98,20 @@ def _decide_heads(facts: FactComparison) -> RelationVerdict | None:
     return None
 
 
+def _decide_qualifiers(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if a word of both facts only qualifies another thing in one of them; None otherwise."""
+    if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and any(
+        a.kind in (TermKind.WORD, TermKind.NAME)
+        and (
+            (_qualifies_noun(facts.old, a, facts.alignment.old) and not _find_preposition(facts.new, b))
+            or (_qualifies_noun(facts.new, b, facts.alignment.new) and not _find_preposition(facts.old, a))
+        )
+        for a, b in facts.alignment.pairs
+    ):
+        return decide_undecided(facts, "a word of both facts qualifies another thing in one of them")
+    return None
+
+
 def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
     """Decide if the newer fact says all of the older fact, or a part of its comparison; None otherwise."""
     if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and _shares_only_word_in_other_role(facts):
@@ -133,7 +153,7 @@ def _decide_common_words(facts: FactComparison) -> RelationVerdict:
     if facts.score >= _SAME_SHARE and pairs >= 2 and says_same:
         if facts.new.is_planned and has_unmatched_clause(facts):
             return decide_undecided(facts, "the newer fact is a plan for a part of what the older one says")
-        if all(any(map(_is_addition, side)) for side in (left.old, left.new)):
+        if all(any(map(_is_addition, side)) for side in (left.old, left.new)) or _has_other_additions(facts):
             return decide_undecided(facts, "each fact has an addition that the other lacks")
         if _differs_in_clause(facts):
             return decide_undecided(facts, "two clauses begin with the same word and differ after it")
@@ -186,9 +206,59 @@ def _shares_only_word_in_other_role(facts: FactComparison) -> bool:
     return (a.kind is TermKind.NAME and is_in_other_role) or (a.keys.isdisjoint(b.keys) and is_denied_in_one)
 
 
+def _qualifies_noun(statement: ParsedFact, term: Term, left: Sequence[Term]) -> bool:
+    """Return whether a term follows a noun of `left` and a preposition: "videos about cats"."""
+    preposition = _find_preposition(statement, term)
+    return preposition > 0 and any(
+        noun.kind in (TermKind.WORD, TermKind.NAME)
+        and noun.place + len(noun.text.split()) == preposition
+        and _may_be_noun(statement, noun)
+        for noun in left
+    )
+
+
+def _find_preposition(statement: ParsedFact, term: Term) -> int:
+    """Return the index of the preposition before a term and its determiners; 0 if there is none."""
+    at = term.place - 1
+    while at > 0 and statement.raw[at] in list_words("determiners"):
+        at -= 1
+    is_preposition = statement.raw[at] in list_words("value_prepositions") | list_words("limit_prepositions")
+    return at if at > 0 and is_preposition else 0
+
+
+def _may_be_noun(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a term is a Russian noun, or stands where no English verb does: "has books"."""
+    if not statement.is_english:
+        return "NOUN" in list_grammemes(term.text)
+    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
+    before = statement.find_word_before(term)
+    return not is_first or before in list_words("determiners") | list_words("perfect_auxiliaries")
+
+
 def _is_addition(term: Term) -> bool:
     """Return whether a term belongs to a phrase such as "with milk" or «без сахара» (without sugar)."""
     return term.role in ("with", "without") or term.text.split()[0] in ("без", "without")
+
+
+def _has_other_additions(facts: FactComparison) -> bool:
+    """Return whether a word of both facts belongs to another phrase in each: "strong tea", "tea at noon"."""
+    old, new = facts.alignment.old, facts.alignment.new
+    return any(
+        a.kind is TermKind.WORD
+        and (_is_qualified(facts.old, a, old) or _qualifies_noun(facts.old, a, old))
+        and (_is_qualified(facts.new, b, new) or _qualifies_noun(facts.new, b, new))
+        for a, b in facts.alignment.pairs
+    )
+
+
+def _is_qualified(statement: ParsedFact, thing: Term, left: Sequence[Term]) -> bool:
+    """Return whether a term of `left` stands right before a thing, or after it and a preposition."""
+    return any(
+        (term.kind is TermKind.WORD and thing.place - term.place == 1 and not is_verb(term.text))
+        or (term.kind is TermKind.DATE and term.place == thing.place + 1)
+        or (term.kind is not TermKind.PERSON and _find_preposition(statement, term) == thing.place + 1)
+        for term in left
+    )
 
 
 def _have_one_form(a: Term, b: Term) -> bool:
@@ -202,18 +272,30 @@ def _drops_amount(facts: FactComparison) -> bool:
     return is_marked and list_kinds(facts.alignment.old) == {TermKind.NUMBER}
 
 
-def _names_other_place(facts: FactComparison) -> bool:
-    """Return whether the facts name different places after a Russian verb: «в больнице» (in hospital)."""
+def _names_other_object(facts: FactComparison) -> bool:
+    """Return whether a verb of a phrase in one fact has another object or, in Russian, place in the other.
+
+    For example, "found work" and "found a ring" have other objects.
+    """
     sides = (facts.old, facts.new)
     left = (facts.alignment.old, facts.alignment.new)
     return any(
-        pair[at].text.split()[0] == pair[1 - at].text
-        and is_cyrillic(pair[at].text)
-        and any(t.role == "to" and 0 < t.place - pair[1 - at].place <= 2 for t in left[1 - at])
+        _begins_phrase(pair[1 - at], pair[at])
+        and any(_is_object(sides[1 - at], term, pair[1 - at]) for term in left[1 - at])
         for at in range(len(sides))
         for pair in facts.alignment.pairs
-        if " " in pair[at].text
     )
+
+
+def _begins_phrase(verb: Term, phrase: Term) -> bool:
+    return phrase.text.startswith(f"{verb.text} ")
+
+
+def _is_object(statement: ParsedFact, term: Term, verb: Term) -> bool:
+    """Return whether a term is the object of a verb right before it, or the place to which a person goes."""
+    end = verb.place + len(verb.text.split())
+    is_noun = _may_be_noun(statement, term) and _find_preposition(statement, term) < end
+    return 0 <= term.place - end <= 1 and (is_noun or term.role == "to")
 
 
 def _changes_count_to_once(facts: FactComparison) -> bool:
@@ -243,7 +325,9 @@ def _is_of_another_time(facts: FactComparison) -> bool:
     """
     if facts.new.is_ended or facts.new.is_changed or facts.new.is_resumed or is_carried_out(facts):
         return False
-    is_over = facts.new.is_past and not (facts.old.is_past or facts.old.is_planned) and _was_so(facts.new)
+    is_over = (
+        facts.new.is_past and not (facts.old.is_past or facts.old.is_planned) and tells_past_state(facts.new)
+    )
     is_to_come = facts.new.is_planned and not (facts.old.is_planned or _is_wish(facts.old))
     if (is_over or is_to_come) and max(facts.share_old, facts.share_new) >= SUBSET_SHARE:
         return True
@@ -256,16 +340,6 @@ def _is_wish(statement: ParsedFact) -> bool:
     """Return whether a fact has a word for a wish that is no plan: "would like", "needs", "prefers"."""
     return statement.has_word_of("preference_verbs") or any(
         "search+" in term.stages for term in statement.terms
-    )
-
-
-def _was_so(statement: ParsedFact) -> bool:
-    """Return whether a fact is about a past state, such as "was married", not about an event: "was sold"."""
-    state_verbs, participles = list_words("past_state_verbs"), list_words("participles")
-    return any(
-        word in state_verbs
-        and not (following == "born" or (following.endswith("ed") and following not in participles))
-        for word, following in zip(statement.raw, (*statement.raw[1:], ""), strict=True)
     )
 
 

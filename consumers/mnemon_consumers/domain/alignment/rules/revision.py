@@ -49,6 +49,9 @@ def find_other_restriction(alignment: Alignment) -> str | None:
     ages = [_list_ages(each) for each in (old, new)]
     if not old.slots & new.slots and ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
         return "one of the facts is about an old thing, the other about a new one"
+    left = (alignment.old, alignment.new)
+    if any(ages[1 - at] - {"new", "новый"} and left[at] and not age for at, age in enumerate(ages)):
+        return "one of the facts is about an old thing, and the other says something else of it"
     return None
 
 

@@ -470,6 +470,23 @@ KEPT = {
     "en: two words of one root": ("I'm saving for a Wacom tablet", "Please don't use tables"),
     "ru: with and without": ("Пьёт чай с молоком", "Чай пьёт без сахара"),
     "ru: a course for a profession": ("Раньше была бухгалтером", "Прошла курсы бухгалтеров"),
+    "en: cats, videos about cats": ("Likes cats", "Likes videos about cats"),
+    "en: a boat, its cover": ("Bought a boat", "Bought a cover for the boat"),
+    "en: a puppy, a book": ("Got a new puppy", "Got a new book about puppies"),
+    "ru: a dog, a blog": ("Завёл собаку", "Завёл блог про собак"),
+    "ru: a book, a review": ("Написал книгу", "Написал рецензию на книгу"),
+    "en: two additions to tea": ("Likes tea with milk", "Likes strong tea"),
+    "en: a time, an adjective": ("Eats soup at lunch", "Eats cold soup"),
+    "en: two additions to answers": ("Prefers answers with code examples", "Prefers short answers"),
+    "ru: two additions to tea": ("Пьёт чай с лимоном", "Пьёт зелёный чай"),
+    "ru: two additions to bread": ("Покупает хлеб на рынке", "Покупает свежий хлеб"),
+    "en: old films, other films": ("Likes films with subtitles", "Likes old films"),
+    "ru: old films, other films": ("Любит фильмы с субтитрами", "Любит старые фильмы"),
+    "en: work, a ring": ("Found work", "Found a ring in the park"),
+    "ru: a job, the oil": ("Сменил работу в мае", "Сменил масло в мае"),
+    "ru: a job, a course": ("Устроился на работу в мае", "Устроился на курсы в мае"),
+    "en: a former diet": ("Was a vegetarian in college", "Is now a vegan"),
+    "ru: a former favourite": ("В детстве любимым фильмом был Бэмби", "Теперь любимый фильм — Прибытие"),
 }
 
 
