@@ -71,7 +71,16 @@ def measure_head(tokens: Sequence[Token]) -> int:
         ):
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""
             return at + 1 if following in list_words("auxiliaries") else at
+        elif start and at == start + 1 and _is_plural_of_people(tokens[start].word):
+            return at
     return start
+
+
+def _is_plural_of_people(word: str) -> bool:
+    """Return whether an English word stands for several people, and so has a verb without an ending."""
+    return word in list_words("irregular_plurals") or (
+        word.endswith("s") and not word.endswith("ss") and is_in_table(word, "people")
+    )
 
 
 def _is_user_after_time(tokens: Sequence[Token]) -> bool:

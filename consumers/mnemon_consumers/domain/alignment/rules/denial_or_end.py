@@ -174,6 +174,8 @@ def _decide_other_end(facts: FactComparison, left_new: tuple[Term, ...]) -> Rela
     """Decide if the newer fact may end something that the older fact does not say; None otherwise."""
     if _ends_something_else(facts, left_new):
         return decide_undecided(facts, "the newer fact may end something else")
+    if any(a.kind is TermKind.PERSON and a.is_head and b.role == "with" for a, b in facts.alignment.pairs):
+        return decide_undecided(facts, "the newer fact ends what someone else did with the person")
     is_marriage = "marital" in facts.new.slots - facts.old.slots
     if is_marriage and any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs):
         return decide_undecided(facts, "the end of a marriage ends nothing else")

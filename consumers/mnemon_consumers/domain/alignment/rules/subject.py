@@ -35,6 +35,8 @@ def find_other_subject(facts: FactComparison) -> str | None:
     for statement, left in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new)):
         has_common_name = any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
         is_ended_name = statement is facts.old and facts.new.is_ended and has_common_name
+        if is_ended_name and any(_belongs_to_name(statement, term) for term in left):
+            return "only one of the facts is about that person"
         if is_ended_name and not any(_is_owner(statement, term) for term in left):
             continue
         for term in left:
@@ -209,6 +211,14 @@ def _is_owner(statement: ParsedFact, person: Term) -> bool:
         term.is_head and (is_possessive or term.kind is TermKind.WORD) and term.place - person.place == 1
         for term in statement.terms
     )
+
+
+def _belongs_to_name(statement: ParsedFact, person: Term) -> bool:
+    """Return whether a Russian word for a person stands before a name in the genitive: «с братом Жанны»."""
+    name = statement.find_word_after(person)
+    is_apposition = "gent" in list_grammemes(person.text)
+    is_name = any(term.kind is TermKind.NAME and term.place - person.place == 1 for term in statement.terms)
+    return person.kind is TermKind.PERSON and is_name and not is_apposition and "gent" in list_grammemes(name)
 
 
 def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:

@@ -487,6 +487,10 @@ KEPT = {
     "ru: a job, a course": ("Устроился на работу в мае", "Устроился на курсы в мае"),
     "en: a former diet": ("Was a vegetarian in college", "Is now a vegan"),
     "ru: a former favourite": ("В детстве любимым фильмом был Бэмби", "Теперь любимый фильм — Прибытие"),
+    "en: the parents' home, company": ("User's parents live in Ohio", "User no longer lives with his parents"),
+    "en: the children's home, company": ("User's children live in Spain", "User lives with her children"),
+    "ru: the parents' home, company": ("Родители живут в Омске", "Пользователь больше не живёт с родителями"),
+    "ru: a brother of Jane, Jane": ("Дружит с братом Жанны", "Расстался с Жанной"),
 }
 
 
