@@ -16,7 +16,7 @@ from mnemon_consumers.domain.alignment.rules.clauses import (
 )
 from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
 from mnemon_consumers.domain.alignment.rules.values.lost_part import find_lost_part
-from mnemon_consumers.domain.alignment.term import TermKind, list_kinds
+from mnemon_consumers.domain.alignment.term import TermKind, is_part_of_day, list_kinds
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 
 _RELATED_SHARE: Final = 0.4
@@ -44,15 +44,31 @@ def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> Re
         slot: the slot that has another value; empty for an amount or a date without a slot.
     """
     part = find_lost_part(facts, slot)
-    if slot in ("employer", "job", "residence") and any(
-        is_part_of_time(facts.old, t) for t in facts.alignment.old
-    ):
+    is_timed = any(is_part_of_time(facts.old, term) for term in facts.alignment.old)
+    if (is_timed and slot in ("employer", "job", "residence")) or _is_of_another_time(facts):
         part = "says when its value holds"
     if part is None:
         return decide_update(facts, evidence)
     undecided = decide_undecided(facts, f"{evidence}; the older fact also {part}")
     # A proposal that names the older fact to replace must not remove that part.
     return replace(undecided, is_related=False)
+
+
+def _is_of_another_time(facts: FactComparison) -> bool:
+    """Return whether the newer fact gives another value at another part of the time.
+
+    For example, "1200 in summer" does so beside "900 in winter". A newer fact with another time alone gives
+    no other value: "in summer" beside "in winter". Neither does one that reports a change. A part of the day
+    tells only which hour is meant.
+    """
+    left = facts.alignment
+    parts = [
+        [term for term in side if is_part_of_time(statement, term) and not is_part_of_day(term)]
+        for statement, side in ((facts.old, left.old), (facts.new, left.new))
+    ]
+    if facts.new.is_changed or not all(parts):
+        return False
+    return len(facts.left) > len(parts[0]) + len(parts[1]) or len(left.old) != len(left.new)
 
 
 def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = False) -> RelationVerdict:

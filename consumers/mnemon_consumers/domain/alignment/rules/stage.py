@@ -1,5 +1,7 @@
 """Stages and plans: whether the newer fact reaches the next stage, or carries out a plan."""
 
+from collections.abc import Sequence
+
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
@@ -29,17 +31,28 @@ def find_next_stage(facts: FactComparison) -> str | None:
     if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in facts.new.terms):
         old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
         new = [term for term in new if term.text not in list_words("debts")]
-    about = [a for a, _ in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)]
+    about = [
+        (a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
+    ]
+    is_other_event = "prepare" in axes and any(_is_qualified(b, new) for _, b in about)
     is_unpaid = "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in facts.alignment.old)
     is_other = is_unpaid or bool(old and new) or len(old) > 1 or has_exact_term(old)
     if (
         is_other
+        or is_other_event
         or not about
         or any(term.is_head for term in (*old, *new))
         or is_part_of_phrase(facts.new, new)
     ):
         return None
     return min(axes)
+
+
+def _is_qualified(event: Term, left: Sequence[Term]) -> bool:
+    """Return whether a word or number of `left` stands before an event: "half marathon", "mock exam"."""
+    return any(
+        term.kind in (TermKind.WORD, TermKind.NUMBER) and event.place - term.place == 1 for term in left
+    )
 
 
 def _has_stage(term: Term, axes: set[str]) -> bool:

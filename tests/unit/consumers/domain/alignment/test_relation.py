@@ -491,6 +491,13 @@ KEPT = {
     "en: the children's home, company": ("User's children live in Spain", "User lives with her children"),
     "ru: the parents' home, company": ("Родители живут в Омске", "Пользователь больше не живёт с родителями"),
     "ru: a brother of Jane, Jane": ("Дружит с братом Жанны", "Расстался с Жанной"),
+    "en: another race": ("Is training for a marathon", "Ran a half marathon in October"),
+    "en: a mock exam": ("Is studying for the driving exam", "Passed the mock driving exam"),
+    "ru: a mock exam": ("Готовится к экзамену", "Сдал пробный экзамен"),
+    "en: shifts by season": ("Works night shifts in winter", "Works day shifts in summer"),
+    "en: rent by season": ("The rent is 900 in winter", "The rent is 1200 in summer"),
+    "ru: price by season": ("Зимой платит за отопление 8 тысяч", "Летом платит за отопление 1 тысячу"),
+    "ru: a companion on some days": ("Бегает с собакой по выходным", "Теперь бегает по утрам"),
 }
 
 

@@ -3,6 +3,7 @@
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
 from mnemon_consumers.domain.alignment.rules.values.occupation import tells_role
 from mnemon_consumers.domain.alignment.rules.values.quantity import is_label
 from mnemon_consumers.domain.alignment.rules.values.slot import is_of_age
@@ -64,11 +65,12 @@ def _is_beside_amount(facts: FactComparison, term: Term) -> bool:
 
     The result is True for a person, a name and the role `with`; if the number is a label, as in "school 5",
     also for every noun. It is False if a date differs, or if a thing was moved: "with Ann" belongs to a moved
-    meeting.
+    meeting. A date of some days only does not count: "runs with Ann on Mondays".
     """
     verbs = list_words("object_move_verbs")
     is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in facts.new.raw)
-    if is_moved or any(value.kind is TermKind.DATE for value in facts.numeric_terms):
+    dates = [value for value in facts.numeric_terms if value.kind is TermKind.DATE]
+    if is_moved or not all(is_part_of_time(facts.find_statement(date), date) for date in dates):
         return False
     if term.is_someone or term.role == "with":
         return True
