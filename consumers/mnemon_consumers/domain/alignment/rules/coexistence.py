@@ -4,6 +4,7 @@ from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactCompa
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
+from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_thing
 from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
@@ -21,6 +22,8 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
         return "the newer fact ends another amount"
     if _denies_only_part(facts):
         return "only one of the facts is a denial, and it may deny a part of what the other says"
+    if qualifies_other_thing(facts):
+        return "a word of both facts qualifies another thing in one of them"
     if is_about_another_thing(facts):
         return "a word before a thing may tell it apart from another thing of the kind"
     if is_about_namesake(facts):

@@ -16,6 +16,11 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_undecided,
     decide_update,
 )
+from mnemon_consumers.domain.alignment.rules.noun_phrase import (
+    find_preposition,
+    may_be_noun,
+    qualifies_noun,
+)
 from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
 from mnemon_consumers.domain.alignment.statement import (
     ParsedFact,
@@ -37,7 +42,6 @@ def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
         or _decide_place(facts)
         or _decide_equal_words(facts)
         or _decide_heads(facts)
-        or _decide_qualifiers(facts)
         or _decide_more_said(facts)
         or _decide_less_said(facts)
         or _decide_common_words(facts)
@@ -95,20 +99,6 @@ def _decide_heads(facts: FactComparison) -> RelationVerdict | None:
     is_open = facts.score < SUBSET_SHARE and not is_carried_out(facts)
     if len(objects) <= 1 and has_other_verb and is_open:
         return decide_undecided(facts, "the facts say different things about one subject")
-    return None
-
-
-def _decide_qualifiers(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if a word of both facts only qualifies another thing in one of them; None otherwise."""
-    if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and any(
-        a.kind in (TermKind.WORD, TermKind.NAME)
-        and (
-            (_qualifies_noun(facts.old, a, facts.alignment.old) and not _find_preposition(facts.new, b))
-            or (_qualifies_noun(facts.new, b, facts.alignment.new) and not _find_preposition(facts.old, a))
-        )
-        for a, b in facts.alignment.pairs
-    ):
-        return decide_undecided(facts, "a word of both facts qualifies another thing in one of them")
     return None
 
 
@@ -206,35 +196,6 @@ def _shares_only_word_in_other_role(facts: FactComparison) -> bool:
     return (a.kind is TermKind.NAME and is_in_other_role) or (a.keys.isdisjoint(b.keys) and is_denied_in_one)
 
 
-def _qualifies_noun(statement: ParsedFact, term: Term, left: Sequence[Term]) -> bool:
-    """Return whether a term follows a noun of `left` and a preposition: "videos about cats"."""
-    preposition = _find_preposition(statement, term)
-    return preposition > 0 and any(
-        noun.kind in (TermKind.WORD, TermKind.NAME)
-        and noun.place + len(noun.text.split()) == preposition
-        and _may_be_noun(statement, noun)
-        for noun in left
-    )
-
-
-def _find_preposition(statement: ParsedFact, term: Term) -> int:
-    """Return the index of the preposition before a term and its determiners; 0 if there is none."""
-    at = term.place - 1
-    while at > 0 and statement.raw[at] in list_words("determiners"):
-        at -= 1
-    is_preposition = statement.raw[at] in list_words("value_prepositions") | list_words("limit_prepositions")
-    return at if at > 0 and is_preposition else 0
-
-
-def _may_be_noun(statement: ParsedFact, term: Term) -> bool:
-    """Return whether a term is a Russian noun, or stands where no English verb does: "has books"."""
-    if not statement.is_english:
-        return "NOUN" in list_grammemes(term.text)
-    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
-    before = statement.find_word_before(term)
-    return not is_first or before in list_words("determiners") | list_words("perfect_auxiliaries")
-
-
 def _is_addition(term: Term) -> bool:
     """Return whether a term belongs to a phrase such as "with milk" or «без сахара» (without sugar)."""
     return term.role in ("with", "without") or term.text.split()[0] in ("без", "without")
@@ -245,8 +206,8 @@ def _has_other_additions(facts: FactComparison) -> bool:
     old, new = facts.alignment.old, facts.alignment.new
     return any(
         a.kind is TermKind.WORD
-        and (_is_qualified(facts.old, a, old) or _qualifies_noun(facts.old, a, old))
-        and (_is_qualified(facts.new, b, new) or _qualifies_noun(facts.new, b, new))
+        and (_is_qualified(facts.old, a, old) or qualifies_noun(facts.old, old, a))
+        and (_is_qualified(facts.new, b, new) or qualifies_noun(facts.new, new, b))
         for a, b in facts.alignment.pairs
     )
 
@@ -256,7 +217,7 @@ def _is_qualified(statement: ParsedFact, thing: Term, left: Sequence[Term]) -> b
     return any(
         (term.kind is TermKind.WORD and thing.place - term.place == 1 and not is_verb(term.text))
         or (term.kind is TermKind.DATE and term.place == thing.place + 1)
-        or (term.kind is not TermKind.PERSON and _find_preposition(statement, term) == thing.place + 1)
+        or (term.kind is not TermKind.PERSON and find_preposition(statement, term) == thing.place + 1)
         for term in left
     )
 
@@ -294,7 +255,7 @@ def _begins_phrase(verb: Term, phrase: Term) -> bool:
 def _is_object(statement: ParsedFact, term: Term, verb: Term) -> bool:
     """Return whether a term is the object of a verb right before it, or the place to which a person goes."""
     end = verb.place + len(verb.text.split())
-    is_noun = _may_be_noun(statement, term) and _find_preposition(statement, term) < end
+    is_noun = may_be_noun(statement, term) and find_preposition(statement, term) < end
     return 0 <= term.place - end <= 1 and (is_noun or term.role == "to")
 
 

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.morphology import list_lemmas
+from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_noun
+from mnemon_consumers.domain.alignment.rules.revision import has_other_adjective
 from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
 from mnemon_consumers.domain.alignment.term import Term, TermKind, has_exact_term, is_listed
 
@@ -15,7 +18,12 @@ def find_next_stage(facts: FactComparison) -> str | None:
         None if the newer fact reaches no next stage of the same thing.
     """
     before = {pole[:-1] for term in facts.old.terms for pole in term.stages if pole.endswith("+")}
-    after = {pole[:-1] for term in facts.new.terms for pole in term.stages if pole.endswith("-")}
+    after = {
+        pole[:-1]
+        for term in facts.new.terms
+        for pole in term.stages
+        if pole.endswith("-") and not _is_age_of_other_thing(facts, term)
+    }
     axes = before & after
     if not axes or facts.new.is_planned:
         return None
@@ -35,11 +43,13 @@ def find_next_stage(facts: FactComparison) -> str | None:
         (a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
     ]
     is_other_event = "prepare" in axes and any(_is_qualified(b, new) for _, b in about)
+    is_other_event = is_other_event or ("loss" in axes and has_other_adjective(facts.alignment))
     is_unpaid = "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in facts.alignment.old)
     is_other = is_unpaid or bool(old and new) or len(old) > 1 or has_exact_term(old)
     if (
         is_other
         or is_other_event
+        or any(qualifies_noun(facts.new, new, b) for _, b in about)
         or not about
         or any(term.is_head for term in (*old, *new))
         or is_part_of_phrase(facts.new, new)
@@ -53,6 +63,12 @@ def _is_qualified(event: Term, left: Sequence[Term]) -> bool:
     return any(
         term.kind in (TermKind.WORD, TermKind.NUMBER) and event.place - term.place == 1 for term in left
     )
+
+
+def _is_age_of_other_thing(facts: FactComparison, term: Term) -> bool:
+    """Return whether "new" stands before a thing that only the newer fact has: "has a new stereo"."""
+    is_age = not list_words("age_adjectives").isdisjoint((term.text, *list_lemmas(term.text)))
+    return is_age and any(thing.place - term.place == 1 for thing in facts.alignment.new)
 
 
 def _has_stage(term: Term, axes: set[str]) -> bool:

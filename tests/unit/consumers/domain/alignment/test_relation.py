@@ -487,7 +487,10 @@ KEPT = {
     "ru: a job, a course": ("Устроился на работу в мае", "Устроился на курсы в мае"),
     "en: a former diet": ("Was a vegetarian in college", "Is now a vegan"),
     "ru: a former favourite": ("В детстве любимым фильмом был Бэмби", "Теперь любимый фильм — Прибытие"),
-    "en: the parents' home, company": ("User's parents live in Ohio", "User no longer lives with his parents"),
+    "en: the parents' home, company": (
+        "User's parents live in Ohio",
+        "User no longer lives with his parents",
+    ),
     "en: the children's home, company": ("User's children live in Spain", "User lives with her children"),
     "ru: the parents' home, company": ("Родители живут в Омске", "Пользователь больше не живёт с родителями"),
     "ru: a brother of Jane, Jane": ("Дружит с братом Жанны", "Расстался с Жанной"),
@@ -498,6 +501,14 @@ KEPT = {
     "en: rent by season": ("The rent is 900 in winter", "The rent is 1200 in summer"),
     "ru: price by season": ("Зимой платит за отопление 8 тысяч", "Летом платит за отопление 1 тысячу"),
     "ru: a companion on some days": ("Бегает с собакой по выходным", "Теперь бегает по утрам"),
+    "en: a car, its radio": ("Plans to sell the car", "Sold the car radio"),
+    "en: a country, an expo": ("Plans to visit Japan", "Visited the Japan expo in Paris"),
+    "ru: a phone, its case": ("Нужен новый телефон", "Купил чехол для телефона"),
+    "ru: a car, its radio": ("Хочет продать машину", "Продал магнитолу от машины"),
+    "ru: a language, dances": ("Учит испанский", "Выучил испанские танцы"),
+    "en: a repair, a stereo": ("The car is at the garage", "The car has a new stereo"),
+    "ru: a repair, a stereo": ("Машина в сервисе", "В машине новая магнитола"),
+    "en: two phones": ("Lost his phone", "Found his old phone in a drawer"),
 }
 
 
