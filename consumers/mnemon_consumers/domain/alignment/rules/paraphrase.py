@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
-from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import is_verb, list_forms, list_grammemes
 from mnemon_consumers.domain.alignment.rules.clauses import has_unmatched_clause
 from mnemon_consumers.domain.alignment.rules.decision import (
     choose_doubtful_relation,
@@ -236,16 +236,36 @@ def _drops_amount(facts: FactComparison) -> bool:
 def _names_other_object(facts: FactComparison) -> bool:
     """Return whether a verb of a phrase in one fact has another object or, in Russian, place in the other.
 
-    For example, "found work" and "found a ring" have other objects.
+    For example, "found work" and "found a ring" have other objects, and "runs in Leeds" has none beside "runs
+    a bakery in Leeds".
     """
     sides = (facts.old, facts.new)
     left = (facts.alignment.old, facts.alignment.new)
-    return any(
-        _begins_phrase(pair[1 - at], pair[at])
+    return any(_have_other_last_words(a, b) for a, b in facts.alignment.pairs) or any(
+        (
+            _begins_phrase(pair[1 - at], pair[at])
+            or _lacks_object(sides[at], pair[at], sides[1 - at], pair[1 - at])
+        )
         and any(_is_object(sides[1 - at], term, pair[1 - at]) for term in left[1 - at])
         for at in range(len(sides))
         for pair in facts.alignment.pairs
     )
+
+
+def _have_other_last_words(a: Term, b: Term) -> bool:
+    """Return whether two phrases have only their verb in common: «держит пчёл» (bees), «держит пост»."""
+    is_phrase = " " in a.text and " " in b.text and a.kind is b.kind is TermKind.WORD
+    words = [list_forms(term.text.split()[-1]) for term in (a, b)]
+    is_same = any(key.startswith("same ") for key in a.keys & b.keys)
+    return is_phrase and words[0].isdisjoint(words[1]) and not is_same
+
+
+def _lacks_object(statement: ParsedFact, verb: Term, other: ParsedFact, other_verb: Term) -> bool:
+    """Return whether an English verb has an object only in the other fact: "runs a bakery"."""
+    following = statement.find_word_after(verb)
+    is_alone = following in list_words("value_prepositions") | list_words("limit_prepositions")
+    is_object_said = other.find_word_after(other_verb) in list_words("determiners")
+    return statement.is_english and is_alone and is_object_said and not may_be_noun(statement, verb)
 
 
 def _begins_phrase(verb: Term, phrase: Term) -> bool:

@@ -509,6 +509,9 @@ KEPT = {
     "en: a repair, a stereo": ("The car is at the garage", "The car has a new stereo"),
     "ru: a repair, a stereo": ("Машина в сервисе", "В машине новая магнитола"),
     "en: two phones": ("Lost his phone", "Found his old phone in a drawer"),
+    "en: to run a bakery, to run": ("Runs a bakery in Leeds", "Runs in Leeds every morning"),
+    "en: a machine, a way to work": ("Drives to work", "Drives a forklift at work"),
+    "ru: bees, a fast": ("Держит пчёл", "Держит пост"),
 }
 
 
