@@ -66,13 +66,14 @@ def may_be_noun(statement: ParsedFact, term: Term) -> bool:
 
 
 def _modifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> bool:
-    """Return whether a noun of `left` stands right after a Russian adjective or an English noun."""
+    """Return whether a noun of `left` follows a Russian adjective or an English noun without a comma."""
     end = term.place + len(term.text.split())
     nouns = [
         noun
         for noun in left
         if noun.kind is TermKind.WORD
         and noun.place == end
+        and end not in statement.clause_starts
         and noun.is_head == term.is_head
         and not is_listed(noun, "attributes")
     ]
