@@ -43,7 +43,9 @@ def _upload_file(state: ProviderState, request: HttpRequest) -> HttpResponse:
     }
     content = parts["file"].get_payload(decode=True)
     if parts["purpose"].get_payload(decode=True) != b"batch" or not isinstance(content, bytes):
-        raise ValueError("file: the upload must contain a file, and the purpose batch")
+        raise ValueError(
+            "the upload must have a file in the part `file`, and the value `batch` in the part `purpose`"
+        )
     file = {
         "id": f"file-{uuid4().hex}",
         "object": "file",

@@ -252,7 +252,8 @@ def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
 def get_event_time(event: Event, delivery: Delivery) -> float:
     """Return the time of an event in seconds since 1970.
 
-    An imported event has a time of its own, before the time at which the log stored it.
+    For an event of a fact that an import has published, this is the time of the original event, in `at`; for
+    every other event, the time at which the log stored it.
     """
     at: datetime | None = getattr(event, "at", None)
     return delivery.stored_at if at is None else at.timestamp()

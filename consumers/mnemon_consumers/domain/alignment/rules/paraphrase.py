@@ -49,7 +49,11 @@ def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
 
 
 def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if the facts differ in an amount, a place or the time; None otherwise."""
+    """Decide the relation of facts that differ in circumstances; None for other facts.
+
+    Circumstances are an amount, another object or place of a verb, the time, and a description of a thing of
+    which the older fact only says that it exists.
+    """
     old, new = facts.share_old, facts.share_new
     if (new >= SUBSET_SHARE and _drops_amount(facts)) or _describes_known_thing(facts):
         return decide_update(facts, "the newer fact says the same with another amount, or more exactly")

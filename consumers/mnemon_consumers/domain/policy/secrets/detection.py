@@ -1,4 +1,4 @@
-"""Detection of secrets in a text, of each kind that the policy rejects, in each reading of the text."""
+"""Detection of the secrets that the policy rejects, in a text as written and with its disguises undone."""
 
 from collections.abc import Iterator
 from typing import Final
