@@ -47,9 +47,10 @@ def _names_former_value(facts: FactComparison) -> bool:
 
 
 def _names_value_beside_former(facts: FactComparison) -> bool:
-    """Return whether the older fact is about a past state, and the newer fact about a present one.
+    """Return whether the older fact is about a past state, and the newer fact about another, present state.
 
-    For example, "Is now a vegan" beside "Was a vegetarian in college" says nothing on the time in college.
+    For example, "Is now a vegan" does not replace "Was a vegetarian in college". Each fact must have a term
+    without a counterpart.
     """
     is_former = facts.old.is_past and not facts.old.is_planned and tells_past_state(facts.old)
     is_present = not (facts.new.is_past or facts.new.is_ended)

@@ -45,7 +45,7 @@ def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> Re
     """
     part = find_lost_part(facts, slot)
     is_timed = any(is_part_of_time(facts.old, term) for term in facts.alignment.old)
-    if (is_timed and slot in ("employer", "job", "residence")) or _is_of_another_time(facts):
+    if (is_timed and slot in ("employer", "job", "residence")) or _has_value_of_another_time(facts):
         part = "says when its value holds"
     if part is None:
         return decide_update(facts, evidence)
@@ -54,12 +54,12 @@ def decide_new_value(facts: FactComparison, evidence: str, slot: str = "") -> Re
     return replace(undecided, is_related=False)
 
 
-def _is_of_another_time(facts: FactComparison) -> bool:
-    """Return whether the newer fact gives another value at another part of the time.
+def _has_value_of_another_time(facts: FactComparison) -> bool:
+    """Return whether the newer fact gives another value for another part of the time.
 
-    For example, "1200 in summer" does so beside "900 in winter". A newer fact with another time alone gives
-    no other value: "in summer" beside "in winter". Neither does one that reports a change. A part of the day
-    tells only which hour is meant.
+    For example, the result is True for "1200 in summer" beside "900 in winter". It is False if only the times
+    differ, and if the newer fact reports a change. A part of the day is not such a time: it tells only which
+    hour is meant.
     """
     left = facts.alignment
     parts = [

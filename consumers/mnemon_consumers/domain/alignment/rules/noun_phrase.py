@@ -12,8 +12,8 @@ from mnemon_consumers.domain.alignment.term import Term, TermKind, is_listed
 def qualifies_other_thing(facts: FactComparison) -> bool:
     """Return whether a word of both facts only qualifies another thing in one of them.
 
-    For example, "cats" does in "Likes videos about cats" beside "Likes cats", "phone" in "Bought a phone
-    case" beside "Needs a phone", and «красное» (red) in «Любит красное вино» (wine) beside «Любит красный».
+    For example, "cats" only qualifies "videos" in "Likes videos about cats" beside "Likes cats"; "phone" only
+    qualifies "case" in "Bought a phone case" beside "Needs a phone".
     """
     if max(facts.share_old, facts.share_new) < SUBSET_SHARE:
         return False
@@ -45,7 +45,10 @@ def qualifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> b
 
 
 def find_preposition(statement: ParsedFact, term: Term) -> int:
-    """Return the index of the preposition before a term and its determiners; 0 if there is none."""
+    """Return the index of the preposition before a term and its determiners.
+
+    The result is 0 if there is no preposition, or if it begins the fact.
+    """
     at = term.place - 1
     while at > 0 and statement.raw[at] in list_words("determiners"):
         at -= 1
@@ -66,7 +69,7 @@ def may_be_noun(statement: ParsedFact, term: Term) -> bool:
 
 
 def _modifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> bool:
-    """Return whether a noun of `left` follows a Russian adjective or an English noun without a comma."""
+    """Return whether a term is a Russian adjective or an English noun right before a noun of `left`."""
     end = term.place + len(term.text.split())
     nouns = [
         noun

@@ -267,9 +267,11 @@ def _have_other_last_words(a: Term, b: Term) -> bool:
 def _lacks_object(statement: ParsedFact, verb: Term, other: ParsedFact, other_verb: Term) -> bool:
     """Return whether an English verb has an object only in the other fact: "runs a bakery"."""
     following = statement.find_word_after(verb)
-    is_alone = following in list_words("value_prepositions") | list_words("limit_prepositions")
+    is_before_preposition = following in list_words("value_prepositions") | list_words("limit_prepositions")
     is_object_said = other.find_word_after(other_verb) in list_words("determiners")
-    return statement.is_english and is_alone and is_object_said and not may_be_noun(statement, verb)
+    return (
+        statement.is_english and is_before_preposition and is_object_said and not may_be_noun(statement, verb)
+    )
 
 
 def _begins_phrase(verb: Term, phrase: Term) -> bool:
