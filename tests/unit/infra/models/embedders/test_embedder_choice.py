@@ -59,7 +59,7 @@ async def test_default_embedder_has_static_vectors() -> None:
 
 
 async def test_an_unknown_static_model_is_refused() -> None:
-    with pytest.raises(EmbeddingNotConfigured, match=r"no model word2vec\. Name no model, or l2_supercat_256"):
+    with pytest.raises(EmbeddingNotConfigured, match=r"no model word2vec\. Name no model, or l2_super"):
         async with open_embedder(Embedding(model="word2vec"), Deployment()):
             pass
 
