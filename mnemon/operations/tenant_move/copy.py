@@ -119,13 +119,15 @@ class TenantCopy:
             nats.errors.Error: a server does not answer.
         """
         copied = 0
-        gaps = await self._find_gaps(up_to)
+        after = self.reached if self._is_returning else max(self.reached, self.positions.last_old)
+        gaps = await self._find_gaps(after, up_to)
         holder: ExactMessage | None = None
         batch: list[tuple[int, ExactMessage]] = []
         size = 0
-        after = self.reached if self._is_returning else max(self.reached, self.positions.last_old)
         async with aclosing(self.read_source(after, up_to)) as events:
             async for event in events:
+                if event.position in gaps:
+                    gaps.remove(event.position)
                 if self.positions.find(event.position) is not None or self.is_from_target(event):
                     continue
                 if await is_withheld(event):
@@ -229,11 +231,13 @@ class TenantCopy:
                     self.positions.add(moved.position, delivery.sequence)
                     self._record_copy(delivery.sequence)
 
-    async def _find_gaps(self, up_to: int) -> list[int]:
-        """Return the positions without an event that erasures name as `discarded_seq` or start of a span.
+    async def _find_gaps(self, after: int, up_to: int) -> list[int]:
+        """Return the positions that erasures name as `discarded_seq` or start of a span.
 
-        Positions up to the last copied event are left out. For each of the others, the target's log needs a
-        position that no other event of the user has. For a revert, return an empty list.
+        Positions up to the last copied event, and those up to `after` that have an event, are left out. For
+        each of the others without an event, the target's log needs a position that no other event of the user
+        has. Whether a position beyond `after` has an event shows when the events are read: an erasure may
+        remove the event until then. For a revert, return an empty list.
         """
         if self._is_returning:
             return []
@@ -242,7 +246,7 @@ class TenantCopy:
         async for each in stream_log(self._source, pattern, up_to=up_to):
             gaps.update(list_span_starts(parse_source_event(*each).fields or {}))
         known = sorted(each for each in gaps if self.positions.last_old < each <= up_to)
-        return [each for each in known if not await self._has_event(each)]
+        return [each for each in known if each > after or not await self._has_event(each)]
 
     async def _has_event(self, position: int) -> bool:
         """Return whether the source's log has an event of the tenant at a position."""

@@ -749,6 +749,19 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     assert await accepts_key(pair.new, key)
 
 
+async def test_event_that_is_erased_when_its_copy_begins_keeps_its_position(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def was_present(*_: Any) -> bool:
+        return True
+
+    await tell_story(Stock(pair.old))
+    before = await read_memory(pair.old, pair.old_database)
+    monkeypatch.setattr(TenantCopy, "_has_event", was_present)
+    await pair.move()
+    assert await read_memory(pair.new, pair.new_database) == before
+
+
 async def remove_call(pair: Pair, event_id: str) -> None:
     await settled(pair.old)
     async with pair.old_database.transaction() as transaction:
