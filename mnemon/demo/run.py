@@ -30,6 +30,7 @@ from mnemon_infra.vectors.temporary_vectors import reserve_vectors
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
+from mnemon_producers.timeouts import Timeouts
 
 TENANT: Final = "demo"
 CLEARED_CONVERSATION: Final = "сюрприз"
@@ -43,6 +44,9 @@ MAX_RUN: Final = 20
 
 LOG_TIMEOUT: Final = 30.0
 """Seconds for a consumer to reach the end of the log after the last event is published."""
+
+TIMEOUTS: Final = Timeouts(ask=30.0, save=30.0)
+"""Timeouts of the demo's requests: its servers have just started, and a busy machine may take seconds."""
 
 
 class LogNotReached(Exception):
@@ -83,7 +87,7 @@ async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
             with _measure_seconds(report, "consumers"):
                 await ends.enter_async_context(run_consumers(FIRST_CONSUMERS, stack.deployment))
             screen.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
-            client = MemoryClient.connect(url, tenant=TENANT)
+            client = MemoryClient.connect(url, tenant=TENANT, timeouts=TIMEOUTS)
             memory = await ends.enter_async_context(client)
             connection = await ends.enter_async_context(await connect(url, name="mnemon-demo"))
             demo = _Demo(memory, connection.jetstream(), screen, report)
