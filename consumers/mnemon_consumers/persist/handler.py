@@ -53,7 +53,7 @@ class PersistConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Write events and sweep rows until the block ends."""
+        """Write the rows of events, and sweep rows, until the block ends."""
         async with self.broker.connect(), self.broker.run():
             yield
 

@@ -244,7 +244,10 @@ def _parse_trigger_conversation(letter: Letter) -> str | None:
 
 
 def _parse_window(letter: Letter) -> dict[str, object]:
-    """Return the body of a letter about a model's answer, which names a window; empty for other letters."""
+    """Return the body of a dead letter of the kind `answer`, which has the fields of a window.
+
+    The result is empty for other kinds, and if the body is not a JSON object.
+    """
     if letter.kind != "answer":
         return {}
     try:

@@ -126,7 +126,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
     try:
         return [_parse_owner(named) for named in json.loads(body)["users"]]
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidBody("users", "expected a list of pairs [tenant, user] of valid ids") from error
+        raise InvalidBody("users", "must be a list of pairs [tenant, user] of valid ids") from error
 
 
 def build_given_up_window_subject(tenant: str, user: str, window: GivenUpWindow) -> str:
@@ -148,7 +148,8 @@ def decode_given_up_window(body: bytes) -> GivenUpWindow:
         encode_token(window.conversation)
     except (msgspec.DecodeError, InvalidId) as error:
         raise InvalidBody(
-            "window", "expected an object with `conversation`, `from_seq` and `to_seq`"
+            "window",
+            "must be an object with a valid id as `conversation`, and the positions `from_seq` and `to_seq`",
         ) from error
     return window
 

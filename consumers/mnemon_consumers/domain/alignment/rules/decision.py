@@ -98,7 +98,7 @@ def decide_different(
 
 
 def decide_undecided(facts: FactComparison, evidence: str) -> RelationVerdict:
-    """Leave the relation undecided, because both facts may be true."""
+    """Leave the relation undecided, for the reason `evidence`: both facts may hold, or say the same."""
     return RelationVerdict(FactRelation.UNDECIDED, evidence, facts.score, is_related=_is_related(facts))
 
 
