@@ -60,6 +60,11 @@ class Term(NamedTuple):
         return self.kind.weight
 
     @property
+    def end(self) -> int:
+        """Return the index of the token after the term; too high for a number in several words."""
+        return self.place + len(self.text.split())
+
+    @property
     def is_someone(self) -> bool:
         """Return whether the term is a name or a word for a person."""
         return self.kind in (TermKind.NAME, TermKind.PERSON)

@@ -38,7 +38,7 @@ def qualifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> b
     preposition = find_preposition(statement, term)
     return preposition > 0 and any(
         noun.kind in (TermKind.WORD, TermKind.NAME)
-        and noun.place + len(noun.text.split()) == preposition
+        and noun.end == preposition
         and may_be_noun(statement, noun)
         for noun in left
     )
@@ -52,8 +52,12 @@ def find_preposition(statement: ParsedFact, term: Term) -> int:
     at = term.place - 1
     while at > 0 and statement.raw[at] in list_words("determiners"):
         at -= 1
-    is_preposition = statement.raw[at] in list_words("value_prepositions") | list_words("limit_prepositions")
-    return at if at > 0 and is_preposition else 0
+    return at if at > 0 and is_preposition(statement.raw[at]) else 0
+
+
+def is_preposition(word: str) -> bool:
+    """Return whether a word can stand before a value or a limit: "in", "with", "about"."""
+    return word in list_words("value_prepositions") or word in list_words("limit_prepositions")
 
 
 def may_be_noun(statement: ParsedFact, term: Term) -> bool:
@@ -70,13 +74,12 @@ def may_be_noun(statement: ParsedFact, term: Term) -> bool:
 
 def _modifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> bool:
     """Return whether a term is a Russian adjective or an English noun right before a noun of `left`."""
-    end = term.place + len(term.text.split())
     nouns = [
         noun
         for noun in left
         if noun.kind is TermKind.WORD
-        and noun.place == end
-        and end not in statement.clause_starts
+        and noun.place == term.end
+        and term.end not in statement.clause_starts
         and noun.is_head == term.is_head
         and not is_listed(noun, "attributes")
     ]

@@ -18,6 +18,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 )
 from mnemon_consumers.domain.alignment.rules.noun_phrase import (
     find_preposition,
+    is_preposition,
     may_be_noun,
     qualifies_noun,
 )
@@ -266,8 +267,7 @@ def _have_other_last_words(a: Term, b: Term) -> bool:
 
 def _lacks_object(statement: ParsedFact, verb: Term, other: ParsedFact, other_verb: Term) -> bool:
     """Return whether an English verb has an object only in the other fact: "runs a bakery"."""
-    following = statement.find_word_after(verb)
-    is_before_preposition = following in list_words("value_prepositions") | list_words("limit_prepositions")
+    is_before_preposition = is_preposition(statement.find_word_after(verb))
     is_object_said = other.find_word_after(other_verb) in list_words("determiners")
     return (
         statement.is_english and is_before_preposition and is_object_said and not may_be_noun(statement, verb)
@@ -280,9 +280,8 @@ def _begins_phrase(verb: Term, phrase: Term) -> bool:
 
 def _is_object(statement: ParsedFact, term: Term, verb: Term) -> bool:
     """Return whether a term is the object of a verb right before it, or the place to which a person goes."""
-    end = verb.place + len(verb.text.split())
-    is_noun = may_be_noun(statement, term) and find_preposition(statement, term) < end
-    return 0 <= term.place - end <= 1 and (is_noun or term.role == "to")
+    is_noun = may_be_noun(statement, term) and find_preposition(statement, term) < verb.end
+    return 0 <= term.place - verb.end <= 1 and (is_noun or term.role == "to")
 
 
 def _changes_count_to_once(facts: FactComparison) -> bool:

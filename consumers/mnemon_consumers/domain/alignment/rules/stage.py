@@ -42,8 +42,9 @@ def find_next_stage(facts: FactComparison) -> str | None:
     about = [
         (a, b) for a, b in facts.alignment.pairs if a.kind is not TermKind.LIGHT and not _has_stage(a, axes)
     ]
-    is_other_event = "prepare" in axes and any(_is_particular_event(b, new) for _, b in about)
-    is_other_event = is_other_event or ("loss" in axes and has_other_adjective(facts.alignment))
+    is_other_event = ("prepare" in axes and any(_is_particular_event(b, new) for _, b in about)) or (
+        "loss" in axes and has_other_adjective(facts.alignment)
+    )
     is_unpaid = "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in facts.alignment.old)
     is_other = is_unpaid or bool(old and new) or len(old) > 1 or has_exact_term(old)
     if (

@@ -134,7 +134,7 @@ def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
 
     If there is such a word, words in the genitive may be between, too.
     """
-    between = statement.raw[role.place + len(role.text.split()) : name.place]
+    between = statement.raw[role.end : name.place]
     name_words = list_words("role_name_words")
     is_named = not name_words.isdisjoint(between)
     return role.place < name.place and all(

@@ -140,7 +140,7 @@ def _ends_phrase(facts: FactComparison, term: Term) -> bool:
     The result is True for every Russian word.
     """
     statement = facts.find_statement(term)
-    last = statement.find_word_after(term._replace(place=term.place + len(term.text.split()) - 1))
+    last = statement.find_word_after(term._replace(place=term.end - 1))
     is_end = not last or last in list_words("after_value")
     return is_end or is_cyrillic(term.text) or is_listed(term, "changed")
 
