@@ -21,7 +21,7 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 HandleBatch = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
-"""Function that handles a batch and returns one outcome per message, in the same order."""
+"""A handler of batches returns one outcome for each message of a batch, in the same order."""
 
 FAILURE_SECONDS: Final = 60.0
 """Seconds for which every batch of a durable fails before the durable counts as failing."""

@@ -14,7 +14,7 @@ from mnemon.cli.backup.options import PassphraseOption, open_repository, show_po
 from mnemon.cli.options.target import complete_command, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json
-from mnemon.display_text import format_count, format_data_option
+from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -313,8 +313,8 @@ def _describe_logins(request: _RestoreRequest, logins: "RestoredLogins") -> Sequ
         lines.append(f"The passwords of {', '.join(logins.kept)} are the former ones.")
     if logins.is_lost:
         lines.append(
-            "The backup has no logins of tenants. Make new ones: mnemon auth tenant NAME"
-            f"{format_data_option(request.data)}"
+            "The backup has no logins of tenants. Make new ones: "
+            f"{complete_command('mnemon auth tenant NAME', request.data)}"
         )
     return lines
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.options.target import DEFAULT_DATA, load_deployment
+from mnemon.cli.options.target import DEFAULT_DATA, complete_command, load_deployment
 from mnemon.cli.stack.run import (
     MetricsPort,
     list_metrics_addresses,
@@ -18,7 +18,7 @@ from mnemon.cli.stack.run import (
 )
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
-from mnemon.display_text import format_count, format_data_option, spell_command
+from mnemon.display_text import format_count, spell_command
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -249,7 +249,7 @@ def _show_addresses(
             " --gateway-port PORT",
             fg="yellow",
         )
-    look = spell_command(f"mnemon status{format_data_option(stack.data)}")
+    look = spell_command(complete_command("mnemon status", stack.data))
     typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")
 
 
