@@ -200,4 +200,4 @@ async def test_empty_triggers_stop_no_compaction(compaction: CompactionHarness, 
     async with asyncio.timeout(60):
         while len(letters := await compaction.letters()) < 4:
             await asyncio.sleep(0.05)
-    assert sum("users: expected" in each for each in letters) == 3
+    assert sum("users: must be" in each for each in letters) == 3
