@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -15,6 +15,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import LOG
@@ -63,6 +65,23 @@ async def ready_stack(up: Up, **environment: str) -> AsyncIterator[tuple[Readine
         await connection.close()
 
 
+@asynccontextmanager
+async def keep_deleted(jetstream: JetStreamContext, durable: str) -> AsyncIterator[None]:
+    """Delete a durable of `LOG` whenever it exists; the process creates it again at each of its checks."""
+
+    async def delete() -> None:
+        while True:
+            with suppress(NotFoundError):
+                await jetstream.delete_consumer(LOG, durable)
+            await asyncio.sleep(0.1)
+
+    deletion = asyncio.create_task(delete())
+    try:
+        yield
+    finally:
+        deletion.cancel()
+
+
 @pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_deleted_paused_and_blocked_durable_makes_the_process_unready(
@@ -71,8 +90,8 @@ async def test_deleted_paused_and_blocked_durable_makes_the_process_unready(
     async with ready_stack(up) as (readiness, connection):
         assert up.endpoints
         jetstream = connection.jetstream()
-        await jetstream.delete_consumer(LOG, PERSIST)
-        failure, reason = await readiness.measure_failure("the consumer persist does not exist")
+        async with keep_deleted(jetstream, PERSIST):
+            failure, reason = await readiness.measure_failure("the consumer persist does not exist")
         assert "`mnemon provision`" in reason
         record_property("deleted", (failure, await readiness.measure_recovery()))
 
