@@ -16,6 +16,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 )
 from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
+from mnemon_consumers.domain.alignment.rules.leading_statement import find_leading_end
 from mnemon_consumers.domain.alignment.rules.paraphrase import decide_paraphrase
 from mnemon_consumers.domain.alignment.rules.qualification import (
     find_other_qualification,
@@ -30,7 +31,12 @@ from mnemon_consumers.domain.alignment.rules.revision import (
     is_switch_of_kind,
     replaces_other_value,
 )
-from mnemon_consumers.domain.alignment.rules.stage import find_next_stage, is_for_someone, is_trip_over
+from mnemon_consumers.domain.alignment.rules.stage import (
+    find_next_stage,
+    find_next_stage_of_user,
+    is_for_someone,
+    is_trip_over,
+)
 from mnemon_consumers.domain.alignment.rules.subject import find_other_subject, may_be_about_others
 from mnemon_consumers.domain.alignment.rules.values.swap import swaps_old_thing
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_year
@@ -45,16 +51,14 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
         new: the text of the new fact.
         similarity: measures how near in meaning two English words are; None matches no words by it.
     """
-    facts = build_comparison(old, new, similarity)
-    verdict = _decide_relation(facts)
-    is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
-    if not (is_replaced or verdict.is_open):
-        return verdict
-    doubt = _find_doubt(facts, verdict)
-    if doubt is None:
-        return verdict
-    relation = FactRelation.UNDECIDED if is_replaced else verdict.relation
-    return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
+    verdict = _decide_relation(old, new, similarity)
+    if verdict.relation in (FactRelation.UNDECIDED, FactRelation.DIFFERENT) and (
+        lead := find_leading_end(new)
+    ):
+        end = _decide_relation(old, lead, similarity)
+        if end.relation is FactRelation.UPDATE:
+            return end
+    return verdict
 
 
 def find_event_year(old: str, new: str) -> int | None:
@@ -73,12 +77,29 @@ def find_event_year(old: str, new: str) -> int | None:
     return max(years, default=None)
 
 
-def _decide_relation(facts: FactComparison) -> RelationVerdict:
+def _decide_relation(old: str, new: str, similarity: WordSimilarity | None) -> RelationVerdict:
+    """Decide the relation by the rules, and leave it undecided if there is a reason to doubt the verdict."""
+    facts = build_comparison(old, new, similarity)
+    verdict = _apply_rules(facts)
+    is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
+    if not (is_replaced or verdict.is_open):
+        return verdict
+    doubt = _find_doubt(facts, verdict)
+    if doubt is None:
+        return verdict
+    relation = FactRelation.UNDECIDED if is_replaced else verdict.relation
+    return replace(verdict, relation=relation, evidence=doubt, is_covered=False, is_open=False)
+
+
+def _apply_rules(facts: FactComparison) -> RelationVerdict:
     """Return the verdict of the first rule that applies; the order of the rules is part of the decision."""
     if verdict := _decide_foreign(facts):
         return verdict
     if is_switch_of_kind(facts.alignment):
         evidence = "the newer fact says that a person switched to another thing of the kind"
+        return RelationVerdict(FactRelation.UPDATE, evidence, facts.score, is_related=True)
+    if stage := find_next_stage_of_user(facts):
+        evidence = f"the newer fact reaches the next stage: {stage}"
         return RelationVerdict(FactRelation.UPDATE, evidence, facts.score, is_related=True)
     if not any(a.kind is not TermKind.LIGHT for a, _ in facts.alignment.pairs) and not facts.shares_slot():
         return _decide_without_common_word(facts)

@@ -56,6 +56,8 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
     verdict = _decide_plain_end(facts) or _decide_dates(facts)
     if verdict:
         return verdict
+    if _names_other_number(facts):
+        return decide_undecided(facts, "a number after a common word differs")
     if _ends_only_part(facts):
         return decide_undecided(facts, "one of the facts is about a part of the topic of the other")
     left_new = _list_unmatched_of_end(facts)
@@ -317,6 +319,18 @@ def _ends_only_part(facts: FactComparison) -> bool:
     return is_noun_first and is_part and not facts.new.is_english
 
 
+def _names_other_number(facts: FactComparison) -> bool:
+    """Return whether facts have different numbers, of no unit, after a word: "iPhone 13", "iPhone 15"."""
+    sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
+    left = [{term.place for term in side if _is_bare_number(statement, term)} for statement, side in sides]
+    return any(a.place + 1 in left[0] and b.place + 1 in left[1] for a, b in facts.alignment.pairs)
+
+
+def _is_bare_number(statement: ParsedFact, term: Term) -> bool:
+    has_unit = is_in_table(statement.find_word_after(term), "units")
+    return term.kind is TermKind.NUMBER and not term.role and not has_unit
+
+
 def _ends_only_alcohol(facts: FactComparison, left_new: Sequence[Term]) -> bool:
     """Return whether the newer fact says "quit drinking", and the older fact may not be about alcohol.
 
@@ -390,7 +404,7 @@ def _says_amount(facts: FactComparison, left: Sequence[Term]) -> bool:
 
 
 def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> bool:
-    """Return whether the newer fact ends a friendship, job, home or activity that the older fact lacks."""
+    """Return whether the newer fact ends a tie, job, home, study or activity that the older fact lacks."""
     old, new = facts.old, facts.new
     poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
     is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
@@ -403,10 +417,16 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
         return not is_employed
     if new.has_word_of("moving_out_verbs"):
         return "residence" not in old.slots
+    if new.has_word_of("graduation_verbs"):
+        return "school" not in old.slots and not any(map(_is_about_studies, old.raw))
     if new.is_quit and any(_is_adverb(term.text) for term in left_new):
         return True  # only the manner has ended
     has_own_verb = any(is_verb(word) for word in old.raw)
     return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+
+def _is_about_studies(word: str) -> bool:
+    return not ({word} | list_lookup_forms(word)).isdisjoint(list_words("study_words"))
 
 
 def _is_adverb(word: str) -> bool:

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_date_or_unit, list_words
+from mnemon_consumers.domain.alignment.lexicon import (
+    is_date_or_unit,
+    is_in_table,
+    list_lookup_forms,
+    list_words,
+)
 from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_symbol, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
@@ -103,7 +108,45 @@ def find_partial_change(alignment: Alignment) -> str | None:
     is_timed = any(term.kind in NUMERIC_KINDS for term in old.terms)
     if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
         return "the newer fact is about a part of the time"
+    if _ends_activity_partly(alignment, is_timed=is_timed):
+        return "the newer fact may end a part of the activity"
     return None
+
+
+def _ends_activity_partly(alignment: Alignment, *, is_timed: bool) -> bool:
+    """Return whether a person stopped an activity perhaps only at a place, at a time of day or in company.
+
+    For example, "Stopped drinking coffee after 3 pm" may leave the mornings of "Drinks coffee". `is_timed`
+    is True if the older fact tells a time, too.
+    """
+    new = alignment.statements[1]
+    if not any(_is_stopped_activity(new, term) for term in new.terms):
+        return False
+    said = [term for term in alignment.new if term.place < new.reason_at]
+    times = [term for term in said if _is_time_of_day(new, term)]
+    return (bool(times) and not is_timed) or any(
+        term.kind in (TermKind.WORD, TermKind.NAME)
+        and not list_words("limit_prepositions").isdisjoint(
+            new.raw[max(0, term.place - _LONGEST_PHRASE) : term.place]
+        )
+        for term in said
+    )
+
+
+def _is_stopped_activity(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a term is a gerund or an infinitive after a word such as "stopped": «перестал пить»."""
+    word = term.text.split()[0]
+    is_stopped = is_in_table(statement.find_word_before(term), "quit")
+    return is_stopped and (word.endswith("ing") or "INFN" in list_grammemes(word))
+
+
+def _is_time_of_day(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a term tells an hour or a part of the day: "after 3 pm", «после обеда» (after lunch)."""
+    forms = {term.text} | list_lookup_forms(term.text)
+    if term.kind is TermKind.NUMBER or not forms.isdisjoint(list_words("meals")):
+        return term.role in ("after", "before")
+    is_one_day = statement.find_word_before(term) in ("this", "last", "next", "yesterday")
+    return not term.keys.isdisjoint(f"dates {time}" for time in _TIMES) and not is_one_day
 
 
 def is_limited(alignment: Alignment, side: int) -> bool:

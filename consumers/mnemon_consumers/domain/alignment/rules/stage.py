@@ -1,14 +1,25 @@
 """Stages and plans: whether the newer fact reaches the next stage, or carries out a plan."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
-from mnemon_consumers.domain.alignment.morphology import list_lemmas
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_noun
 from mnemon_consumers.domain.alignment.rules.revision import has_other_adjective
 from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
-from mnemon_consumers.domain.alignment.term import Term, TermKind, has_exact_term, is_listed
+from mnemon_consumers.domain.alignment.term import (
+    NUMERIC_KINDS,
+    Term,
+    TermKind,
+    has_exact_term,
+    is_listed,
+    is_year,
+)
+
+_USER_AXES: Final = frozenset(("birth", "work"))
+"""Names of axes, of the table `stages`, on which a person is at one stage at a time."""
 
 
 def find_next_stage(facts: FactComparison) -> str | None:
@@ -57,6 +68,58 @@ def find_next_stage(facts: FactComparison) -> str | None:
     ):
         return None
     return min(axes)
+
+
+def find_next_stage_of_user(facts: FactComparison) -> str | None:
+    """Return the axis on which the user reaches the next stage, even if the facts have no word in common.
+
+    A person has one pregnancy and one joblessness at a time, so "Gave birth to a son" follows "Is pregnant".
+
+    Returns:
+        None if the user reaches no next stage, or one of the facts has another subject.
+    """
+    old, new = facts.old, facts.new
+    if old.has_head or new.has_head or old.denies_or_ends or old.is_past or new.is_planned or new.is_negated:
+        return None
+    axes = {pole[:-1] for term in old.terms for pole in term.stages if pole.endswith("+")} & _USER_AXES
+    rest = [term for term in old.words if not (_has_stage(term, axes) or _is_detail_of_stage(term))]
+    reached = [
+        axis
+        for axis in sorted(axes)
+        for term in new.terms
+        if f"{axis}-" in term.stages and _is_stage_of_user(facts, axis, term)
+    ]
+    return reached[0] if reached and not rest and not is_for_someone(facts) else None
+
+
+def _is_detail_of_stage(term: Term) -> bool:
+    """Return whether a term tells only when a stage ends, or the child that a person expects."""
+    is_time = term.kind in NUMERIC_KINDS or is_listed(term, "units") or is_listed(term, "scheduled")
+    return is_time or _is_unborn_child(term)
+
+
+def _is_unborn_child(term: Term) -> bool:
+    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("unborn_children"))
+
+
+def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
+    """Return whether a term of the newer fact says that the user has got a job or given birth.
+
+    It does not in "has a job interview", «взял на работу няню» (hired a nanny), "had a baby shower" and
+    «родилась в Омске» (was born in Omsk). If the newer fact has a number, such as a year, an age or "first",
+    the term may be about another time or child.
+    """
+    raw = facts.new.raw
+    numbers = [term for term in facts.new.terms if term.kind is TermKind.NUMBER]
+    following = raw[stage.place + len(stage.text.split()) :][:1]
+    is_complete = all(
+        word in list_words("before_detail_of_stage") or is_in_table(word, "dates") for word in following
+    )
+    if axis == "work":
+        return (is_complete or "ablt" in list_grammemes(*following)) and not any(map(is_year, numbers))
+    is_birth = facts.new.is_past and "родиться" not in list_lookup_forms(stage.text)
+    is_own = is_complete or not stage.text.endswith(("baby", "boy", "girl", "twins"))
+    return is_birth and is_own and all(map(_is_unborn_child, numbers))
 
 
 def _is_particular_event(event: Term, left: Sequence[Term]) -> bool:

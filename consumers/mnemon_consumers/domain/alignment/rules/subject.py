@@ -35,7 +35,9 @@ def find_other_subject(facts: FactComparison) -> str | None:
     for statement, left in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new)):
         has_common_name = any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
         is_ended_name = statement is facts.old and facts.new.is_ended and has_common_name
-        if is_ended_name and any(_belongs_to_name(statement, term) for term in left):
+        if is_ended_name and (
+            any(_belongs_to_name(statement, term) for term in left) or _is_about_person_alone(facts)
+        ):
             return "only one of the facts is about that person"
         if is_ended_name and not any(_is_owner(statement, term) for term in left):
             continue
@@ -56,6 +58,19 @@ def find_other_subject(facts: FactComparison) -> str | None:
         return "they are about different people or things"
     names = [term for term in (*old, *new) if term.kind is TermKind.NAME]
     return "only one of the facts is about that name" if names else None
+
+
+def _is_about_person_alone(facts: FactComparison) -> bool:
+    """Return whether only the older fact is about a person, and says what that person does.
+
+    For example, the result is True for "Brother works at Acme" beside "Left Acme", and False for "Brother Tom
+    works at Acme" beside "Tom left".
+    """
+    pairs = [(a, b) for a, b in facts.alignment.pairs if a.kind is TermKind.NAME]
+    has_named_subject = any(a.is_head or b.is_head for a, b in pairs)
+    return not (has_named_subject or facts.old.is_copular) and any(
+        term.kind is TermKind.PERSON and term.is_head for term in facts.alignment.old
+    )
 
 
 def _has_other_names(facts: FactComparison) -> bool:
