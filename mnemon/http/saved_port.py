@@ -28,10 +28,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
         OSError: no free port can be opened, or the file cannot be written.
     """
     if port:
-        try:
-            return _save_port(path, open_listening_socket(_HOST, port))
-        except OSError as error:
-            raise PortTaken(f"port {port} cannot be opened: {error.strerror}; choose another port") from error
+        return _save_port(path, _open_chosen_port(port))
     if former := read_saved_port(path):
         with suppress(OSError):
             return open_listening_socket(_HOST, former)
@@ -40,12 +37,24 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
     return _save_port(path, open_listening_socket(_HOST, 0))
 
 
+def require_free_port(port: int) -> None:
+    """Raise `PortTaken` if a chosen port cannot be opened now; leave the port closed."""
+    _open_chosen_port(port).close()
+
+
 def read_saved_port(path: Path) -> int | None:
     """Return the port of the former run; None if the file has none."""
     try:
         return int(path.read_text("ascii"))
     except (OSError, ValueError):
         return None
+
+
+def _open_chosen_port(port: int) -> socket.socket:
+    try:
+        return open_listening_socket(_HOST, port)
+    except OSError as error:
+        raise PortTaken(f"port {port} cannot be opened: {error.strerror}") from error
 
 
 def _save_port(path: Path, listening: socket.socket) -> socket.socket:

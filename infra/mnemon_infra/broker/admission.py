@@ -1,6 +1,7 @@
 """Admission of requests: limits per user and per tenant, so that no user or tenant delays the others."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,9 +75,10 @@ class Admission:
                 "answered",
                 "rates.requests_per_user",
             )
-        if bounds.per_second is not None and not self._take_token(address.tenant, bounds.per_second):
+        if bounds.per_second is not None and (wait := self._take_token(address.tenant, bounds.per_second)):
             return _build_error(
-                f"more than {bounds.per_second:g} requests a second of this tenant: ask again in a second",
+                f"more than {bounds.per_second:g} requests a second of this tenant: ask again in "
+                f"{math.ceil(wait):,} s",
                 "rates.requests_per_second",
             )
         return None
@@ -94,7 +96,8 @@ class Admission:
         if not self._unanswered[owner].number:
             del self._unanswered[owner]
 
-    def _take_token(self, tenant: str, rate: float) -> bool:
+    def _take_token(self, tenant: str, rate: float) -> float:
+        """Take a token of the tenant and return 0.0; if there is none, return the seconds until there is."""
         now = self._clock()
         most = max(1.0, rate * BURST)
         if len(self._buckets) >= TENANTS:
@@ -102,7 +105,7 @@ class Admission:
         bucket = self._buckets.get(tenant, _Bucket(most, now))
         left = min(most, bucket.tokens + (now - bucket.at) * rate)
         self._buckets[tenant] = _Bucket(left - 1 if left >= 1 else left, now)
-        return left >= 1
+        return max(0.0, 1 - left) / rate
 
 
 def _build_error(message: str, limit: str) -> AskError:

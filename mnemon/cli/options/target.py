@@ -196,8 +196,10 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
         if holder := find_holder(data):
             refuse(
                 ExitCode.UNAVAILABLE,
-                f"the stack in {data} ({holder}) does not answer",
-                f"Show the cause: {complete_command('mnemon status', data)}",
+                f"the stack in {data} ({holder}) does not answer: it is starting, or one of its servers "
+                "cannot start",
+                f"Repeat the command when `mnemon up` shows the addresses, or show the cause: "
+                f"{complete_command('mnemon status', data)}",
             )
         start = complete_command("mnemon up", data)
         refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: {start}")

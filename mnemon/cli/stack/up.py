@@ -111,6 +111,8 @@ async def up(
     front = [name for name in names if name in FOREGROUND]
     behind = [name for name in names if name not in FOREGROUND]
     configure_logging()
+    _require_free_port("--admin-port", admin_port if admin else None)
+    _require_free_port("--gateway-port", gateway_port if gateway else None)
     try:
         with StopSignals() as stop:
             async with (
@@ -136,7 +138,7 @@ async def up(
         refuse(
             ExitCode.USAGE_ERROR,
             str(error),
-            "Give the port with --admin-port PORT or --gateway-port PORT",
+            "Choose another --admin-port or --gateway-port, or leave it out",
         )
     return ExitCode.DONE
 
@@ -169,6 +171,17 @@ def _prepare_folder(data: Path) -> None:
             f"{data} cannot be used: {error.strerror}",
             "Choose another folder: --data DIR",
         )
+
+
+def _require_free_port(option: str, port: int | None) -> None:
+    """End the command, before servers start, if the port of an option cannot be opened."""
+    from mnemon.http.saved_port import PortTaken, require_free_port
+
+    try:
+        if port is not None:
+            require_free_port(port)
+    except PortTaken as error:
+        refuse(ExitCode.USAGE_ERROR, str(error), f"Choose another {option}, or leave it out")
 
 
 @asynccontextmanager

@@ -62,7 +62,11 @@ def test_less_than_one_request_a_second_is_a_rate_too() -> None:
     clock = Clock()
     admission = Admission(lambda tenant: RequestLimits(0.25, 1000), clock)
     assert let_in(admission, asks("anna"), 5) == 1
-    clock.now += 3.9
+    clock.now += 0.5
+    refused = admission.check_limits(asks("anna"))
+    assert refused is not None
+    assert "more than 0.25 requests a second of this tenant: ask again in 4 s" in refused.message
+    clock.now += 3.4
     assert let_in(admission, asks("anna"), 5) == 0
     clock.now += 0.2
     assert let_in(admission, asks("anna"), 5) == 1
