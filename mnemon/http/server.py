@@ -129,7 +129,12 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
         OSError: the port is in use or may not be used, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family)
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        # The standard library adds the address, which callers name in their own words.
+        reason = (error.strerror or "").partition(" (while attempting")[0]
+        raise OSError(error.errno, reason) from error
 
 
 def format_address(listening: socket.socket) -> str:
