@@ -16,7 +16,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 )
 from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
-from mnemon_consumers.domain.alignment.rules.leading_statement import find_leading_end
+from mnemon_consumers.domain.alignment.rules.leading_statement import find_leading_statement
 from mnemon_consumers.domain.alignment.rules.paraphrase import decide_paraphrase
 from mnemon_consumers.domain.alignment.rules.qualification import (
     find_other_qualification,
@@ -53,11 +53,11 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
     """
     verdict = _decide_relation(old, new, similarity)
     if verdict.relation in (FactRelation.UNDECIDED, FactRelation.DIFFERENT) and (
-        lead := find_leading_end(new)
+        lead := find_leading_statement(new)
     ):
-        end = _decide_relation(old, lead, similarity)
-        if end.relation is FactRelation.UPDATE:
-            return end
+        update = _decide_relation(old, lead, similarity)
+        if update.relation is FactRelation.UPDATE:
+            return update
     return verdict
 
 

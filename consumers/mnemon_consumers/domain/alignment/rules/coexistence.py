@@ -1,5 +1,7 @@
 """Coexistence: reasons why the older fact may hold beside a newer fact about the same."""
 
+from itertools import pairwise
+
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
@@ -8,6 +10,7 @@ from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_
 from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
+from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 
 def find_reason_to_keep(facts: FactComparison) -> str | None:
@@ -82,6 +85,8 @@ def _is_of_other_amount(facts: FactComparison) -> bool:
     """Return whether the newer fact ends only some of several things: "Sold two bikes" of five."""
     if not facts.new.is_ended or facts.old.is_ended or "weight" in facts.old.slots & facts.new.slots:
         return False
+    if _names_some_of_several(facts.new) and not _names_some_of_several(facts.old):
+        return True
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     return any(
         a.kind in (TermKind.WORD, TermKind.PERSON)
@@ -90,6 +95,17 @@ def _is_of_other_amount(facts: FactComparison) -> bool:
             for term, (_, left) in zip((a, b), sides, strict=True)
         )
         for a, b in facts.alignment.pairs
+    )
+
+
+def _names_some_of_several(statement: ParsedFact) -> bool:
+    """Return whether a fact has a phrase such as "one of ten hives", «один из ульев» (one of the hives)."""
+    return any(
+        word in ("of", "из") and (list_number_keys(before) is not None or before in list_words("some"))
+        for before, word in pairwise(statement.raw)
+    ) or any(
+        word in ("of", "из") and list_number_keys(following) is not None
+        for word, following in pairwise(statement.raw)
     )
 
 

@@ -21,6 +21,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_undecided,
     decide_update,
 )
+from mnemon_consumers.domain.alignment.rules.noun_phrase import is_genitive_of_noun
 from mnemon_consumers.domain.alignment.rules.qualification import is_limited
 from mnemon_consumers.domain.alignment.rules.revision import (
     has_other_adjective,
@@ -53,6 +54,8 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
     old, new = facts.old, facts.new
     if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
         return None
+    if new.is_ended and not old.has_head and any(map(_is_other_actor, facts.alignment.new)):
+        return decide_undecided(facts, "the newer fact may be about an end for someone else")
     verdict = _decide_plain_end(facts) or _decide_dates(facts)
     if verdict:
         return verdict
@@ -308,7 +311,8 @@ def _is_denied(statement: ParsedFact, verb: Term) -> bool:
 def _ends_only_part(facts: FactComparison) -> bool:
     """Return whether the newer, Russian fact is about what only qualifies the topic of the older fact.
 
-    For example, the car in "the car is broken" only qualifies the loan in "car loan".
+    For example, the car in "the car is broken" only qualifies the loan in "car loan". The result is also True
+    if the newer fact ends a part of the topic, as the board in "left the board of the club".
     """
     left, pairs = (
         facts.alignment.old,
@@ -316,7 +320,10 @@ def _ends_only_part(facts: FactComparison) -> bool:
     )
     is_part = bool(pairs) and all(a.kind is TermKind.WORD and b.is_head and not a.is_head for a, b in pairs)
     is_noun_first = bool(left) and left[0] is facts.old.words[0] and bool(list_nouns(left[:1]))
-    return is_noun_first and is_part and not facts.new.is_english
+    is_end_of_part = facts.new.is_ended and any(
+        is_genitive_of_noun(facts.new, facts.alignment.new, b) for _, b in pairs
+    )
+    return (is_noun_first and is_part and not facts.new.is_english) or is_end_of_part
 
 
 def _names_other_number(facts: FactComparison) -> bool:
@@ -423,6 +430,12 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
         return True  # only the manner has ended
     has_own_verb = any(is_verb(word) for word in old.raw)
     return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+
+def _is_other_actor(term: Term) -> bool:
+    """Return whether a term may be the subject of a fact that does not name the user: "the drummer left"."""
+    is_actor = {"NOUN", "anim", "nomn"} <= list_grammemes(term.text)
+    return term.kind is TermKind.WORD and (is_actor or (term.is_head and is_listed(term, "professions")))
 
 
 def _is_about_studies(word: str) -> bool:

@@ -91,5 +91,19 @@ def _modifies_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> b
     )
 
 
+def is_genitive_of_noun(statement: ParsedFact, left: Sequence[Term], term: Term) -> bool:
+    """Return whether a Russian term is the genitive after a noun of `left`.
+
+    For example, «клуба» is such a term in «правление теннисного клуба» (the board of the tennis club).
+    """
+    at = term.place - 1
+    while at > 0 and "ADJF" in list_grammemes(statement.raw[at]):
+        at -= 1
+    return "gent" in list_grammemes(term.text) and any(
+        noun.place == at and "NOUN" in list_grammemes(noun.text) and not is_listed(noun, "units")
+        for noun in left
+    )
+
+
 def _stands_before_noun(statement: ParsedFact, adjective: Term) -> bool:
     return not statement.is_english and "NOUN" in list_grammemes(statement.find_word_after(adjective))

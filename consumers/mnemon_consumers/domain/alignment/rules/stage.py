@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
-from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_noun
+from mnemon_consumers.domain.alignment.rules.noun_phrase import is_genitive_of_noun, qualifies_noun
 from mnemon_consumers.domain.alignment.rules.revision import has_other_adjective
 from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
 from mnemon_consumers.domain.alignment.term import (
@@ -18,7 +18,7 @@ from mnemon_consumers.domain.alignment.term import (
     is_year,
 )
 
-_USER_AXES: Final = frozenset(("birth", "work"))
+_USER_AXES: Final = frozenset(("birth", "leave", "service", "work"))
 """Names of axes, of the table `stages`, on which a person is at one stage at a time."""
 
 
@@ -61,7 +61,7 @@ def find_next_stage(facts: FactComparison) -> str | None:
     if (
         is_other
         or is_other_event
-        or any(qualifies_noun(facts.new, new, b) for _, b in about)
+        or any(qualifies_noun(facts.new, new, b) or is_genitive_of_noun(facts.new, new, b) for _, b in about)
         or not about
         or any(term.is_head for term in (*old, *new))
         or is_part_of_phrase(facts.new, new)
@@ -73,7 +73,7 @@ def find_next_stage(facts: FactComparison) -> str | None:
 def find_next_stage_of_user(facts: FactComparison) -> str | None:
     """Return the axis on which the user reaches the next stage, even if the facts have no word in common.
 
-    A person has one pregnancy and one joblessness at a time, so "Gave birth to a son" follows "Is pregnant".
+    For example, "Gave birth to a son" follows "Is pregnant": a person has one pregnancy at a time.
 
     Returns:
         None if the user reaches no next stage, or one of the facts has another subject.
@@ -95,19 +95,19 @@ def find_next_stage_of_user(facts: FactComparison) -> str | None:
 def _is_detail_of_stage(term: Term) -> bool:
     """Return whether a term tells only when a stage ends, or the child that a person expects."""
     is_time = term.kind in NUMERIC_KINDS or is_listed(term, "units") or is_listed(term, "scheduled")
-    return is_time or _is_unborn_child(term)
+    return is_time or _is_newborn(term)
 
 
-def _is_unborn_child(term: Term) -> bool:
-    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("unborn_children"))
+def _is_newborn(term: Term) -> bool:
+    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("newborns"))
 
 
 def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
-    """Return whether a term of the newer fact says that the user has got a job or given birth.
+    """Return whether a term of the newer fact says that the user reached a stage, such as a job or a birth.
 
-    It does not in "has a job interview", «взял на работу няню» (hired a nanny), "had a baby shower" and
-    «родилась в Омске» (was born in Omsk). If the newer fact has a number, such as a year, an age or "first",
-    the term may be about another time or child.
+    It does not in "has a job interview", «взял на работу няню» (hired a nanny), "had a baby shower", "gave
+    birth to an idea" and «родилась в Омске» (was born in Omsk). If the newer fact has a number, such as a
+    year, an age or "first", the term may be about another time or child.
     """
     raw = facts.new.raw
     numbers = [term for term in facts.new.terms if term.kind is TermKind.NUMBER]
@@ -115,11 +115,12 @@ def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
     is_complete = all(
         word in list_words("before_detail_of_stage") or is_in_table(word, "dates") for word in following
     )
-    if axis == "work":
+    if axis != "birth":
         return (is_complete or "ablt" in list_grammemes(*following)) and not any(map(is_year, numbers))
     is_birth = facts.new.is_past and "родиться" not in list_lookup_forms(stage.text)
-    is_own = is_complete or not stage.text.endswith(("baby", "boy", "girl", "twins"))
-    return is_birth and is_own and all(map(_is_unborn_child, numbers))
+    nouns = [term for term in facts.new.words if term.place >= stage.end and not _has_stage(term, {axis})]
+    is_child = is_complete or any(map(_is_newborn, nouns))
+    return is_birth and is_child and all(map(_is_newborn, numbers))
 
 
 def _is_particular_event(event: Term, left: Sequence[Term]) -> bool:

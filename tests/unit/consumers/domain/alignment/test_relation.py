@@ -85,6 +85,10 @@ UPDATES = {
     "en: a place left by the one who lived there": ("Brother Tom works at Ikea", "Tom left Ikea"),
     "ru: конец и новое": ("Принимает аспирин от мигрени", "Перестала принимать аспирин и теперь пьёт воду"),
     "ru: продажа и новое": ("Ездит на Ладе", "Продал Ладу и теперь ездит на велосипеде"),
+    "en: discharge": ("Serves in the army", "Was discharged from the army and now studies law"),
+    "ru: конец и прежнее": ("Сидит в декрете", "Вышла из декрета и снова работает полный день"),
+    "ru: служба": ("Служит в армии", "Демобилизовался из армии и теперь учится на инженера"),
+    "ru: новое умение": ("Не умеет плавать", "Летом научился плавать, и теперь плавает каждый день"),
     "ru: рождение": ("Ждёт ребёнка", "Родила дочь"),
     "ru: работа после безработицы": ("Сидит без работы", "Наконец устроился слесарем"),
     "ru: учёба окончена": ("Учится в МИФИ", "Окончил МИФИ"),
@@ -1024,6 +1028,12 @@ OTHER_END = (
     ("Teaches at Yale", "Graduated from Yale"),
     ("Преподаёт в МИФИ", "Окончил МИФИ"),
     ("Пользуется айфоном 13", "Подарил маме айфон 15"),
+    ("Поёт в группе", "Из группы ушёл барабанщик"),
+    ("Состоит в теннисном клубе", "Вышел из правления теннисного клуба и теперь просто играет там"),
+    ("Нужен телефон", "Купил чехол телефона"),
+    ("Keeps bees", "Lost one of ten beehives over the winter"),
+    ("Has two dogs", "One of the dogs died"),
+    ("Держит пчёл", "Один из ульев погиб"),
 )
 """Newer facts that end something else with the same name."""
 
@@ -1032,6 +1042,8 @@ OTHER_STAGE = (
     ("Is pregnant", "Gave birth to her first child at twenty"),
     ("Is pregnant", "Her sister gave birth to a son"),
     ("Is pregnant", "Had a baby shower on Sunday"),
+    ("Is pregnant", "Gave birth to a brilliant idea for a startup"),
+    ("Serves in the army", "Left the army base for the weekend"),
     ("Is expecting a parcel", "Gave birth to a son"),
     ("Беременна", "Родилась в Омске"),
     ("Беременна", "Рожать боится"),
