@@ -146,8 +146,8 @@ async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
     for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
         if not await _is_found(connection, number):
             raise RuntimeError(
-                f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}; "
-                "report this, because the word is in no other message"
+                f"search for {_make_word(number)!r} does not find message {number} of {name_user(number)}, "
+                "the only message with this word; report this as a bug"
             )
 
 

@@ -43,8 +43,9 @@ class MessageV1(Event):
     )
     metadata: JsonObject | None = Field(
         default=None,
-        description="Arbitrary data of the bot, which mnemon stores. mnemon reads only the field "
-        "`from_memory`; `true` says that the text came from memory, so no facts are extracted from it.",
+        description="Arbitrary data of the bot, which mnemon stores. The value `true` of the field "
+        "`from_memory` says that the text came from memory, so no facts are extracted from it. A repeated "
+        "`mnemon import telegram` reads the field `telegram`, which the import writes.",
     )
 
 

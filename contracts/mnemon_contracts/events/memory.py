@@ -152,7 +152,9 @@ class FactProposedV1(Event):
         "text names, else the setting `limits.working_days`; for other facts, never.",
     )
     supersedes: Identifier | None = Field(
-        default=None, description="Id of the fact that the proposal replaces."
+        default=None,
+        description="Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the "
+        "two are not about the same thing, and ignores the id if no live fact has it.",
     )
     names: FactNames = ()
     lineage: Lineage = Field(

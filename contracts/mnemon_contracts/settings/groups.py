@@ -257,8 +257,8 @@ class Rates(Settings):
         default=None,
         gt=0,
         le=1_000_000,
-        description="Events per second of a tenant above which `mnemon status` warns; no event is refused. "
-        "Default: no warning.",
+        description="Chat events per second of a tenant above which `mnemon status` warns; no event is "
+        "refused. Default: no warning.",
     )
 
 

@@ -1,4 +1,8 @@
-"""Watch on free disk space: on a full disk, the system kills processes that write to mapped files."""
+"""Free disk space of a stack: a check before the start, and a watch while the stack runs.
+
+After a failed write to a stream, nats-server stores nothing in that stream until it is restarted. So the
+watch ends nats-server as soon as the disk has room again, and the stack restarts it.
+"""
 
 import asyncio
 import errno

@@ -60,8 +60,9 @@ def check_log_key(home: Path, key: str | None) -> None:
         return
     if encrypted:
         raise LogKeyRefused(
-            f"the log in {home} is encrypted, and its key record {RECORD} is missing: restore {RECORD} "
-            "from a backup of the folder"
+            f"the log in {home} is encrypted, and its key record {RECORD} is missing: put {RECORD} "
+            "back from a copy of this folder, or restore a backup into a new folder: `mnemon restore SOURCE "
+            "--data DIR`"
         )
     if any(home.glob("jetstream/*/streams/*")):
         raise LogKeyRefused(

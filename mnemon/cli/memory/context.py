@@ -51,8 +51,9 @@ def context(
 ) -> None:
     """Show the context that a bot would give to a model for its next answer.
 
-    The last lines count the tokens of the context and of each section. Each section is counted separately;
-    their sum differs by a few tokens from the total.
+    A line on standard error counts the tokens of the context and of each section. Each section is counted
+    separately; their sum differs by a few tokens from the total. Further lines count the messages that are
+    shown, in summaries and left out, and name what could not be read or searched.
 
     Example: `mnemon context --tenant acme --user u42 --query "how does she travel?" --format xml`
     """

@@ -42,7 +42,9 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
         if not await has_vectors(place.deployment):
             arguments = EmbeddingMetadata(model=text, dimension=None).settings_arguments
             command = complete_command(f"mnemon settings set {arguments}", data)
-            raise RebuildBlocked("no vectors exist yet", f"Set the model: {command}")
+            start = complete_command("mnemon up --only persist", data)
+            condition = f"While `{start}` runs in another terminal, set" if data else "Set"
+            raise RebuildBlocked("no vectors exist yet", f"{condition} the model: {command}")
         if await is_embedder_running(place):
             command = complete_command(f"mnemon rebuild --reembed {text}", data)
             raise RebuildBlocked(

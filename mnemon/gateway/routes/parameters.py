@@ -28,7 +28,7 @@ async def require_utf8(request: Request) -> None:
             raise Problem(
                 HTTPStatus.UNPROCESSABLE_ENTITY,
                 "bad_request",
-                "the address is not UTF-8: send ids in UTF-8, percent-encoded",
+                "the address is not UTF-8: send ids and query parameters in UTF-8, percent-encoded",
             ) from error
 
 

@@ -2029,7 +2029,7 @@ export interface FactProposedV1 {
    */
   expires_at?: string | Date | null;
   /**
-   * Id of the fact that the proposal replaces.
+   * Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the two are not about the same thing, and ignores the id if no live fact has it.
    */
   supersedes?: string | null;
   /**
@@ -2183,7 +2183,7 @@ export interface MessageV1 {
    */
   tool_calls?: ToolCall[] | null;
   /**
-   * Arbitrary data of the bot, which mnemon stores. mnemon reads only the field `from_memory`; `true` says that the text came from memory, so no facts are extracted from it.
+   * Arbitrary data of the bot, which mnemon stores. The value `true` of the field `from_memory` says that the text came from memory, so no facts are extracted from it. A repeated `mnemon import telegram` reads the field `telegram`, which the import writes.
    */
   metadata?: {
     [k: string]: JsonValue;

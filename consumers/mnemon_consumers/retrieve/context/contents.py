@@ -99,7 +99,8 @@ class Context:
         incomplete: whether a part could not be read or searched, or was searched by words only.
         extent: all messages of the conversation, for the coverage; None if the messages are unknown.
         conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
-        not_considered: for each section the number of stored items that are not in the fields above.
+        not_considered: for the sections `facts`, `summaries` and `recent`, the number of stored items that
+            are not in the fields above.
     """
 
     facts: Sequence[ContextFact] = ()

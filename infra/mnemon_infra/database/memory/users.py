@@ -138,7 +138,7 @@ async def list_conversations(connection: Connection, owner: Owner) -> list[Conve
 
 @query
 async def load_fact_origin(connection: Connection, owner: Owner, fact_id: str) -> FactOrigin:
-    """Return the events of a fact, and its source messages that are neither cleared nor erased."""
+    """Return the events of a fact, and its source messages that are not cleared, discarded or erased."""
     rows = await _EVENTS.fetch(connection, **(bind_owner(*owner) | {"items": [fact_id]}))
     events = sorted(map(FactEventRecord._make, rows))
     bodies = [event.body or {} for event in events]

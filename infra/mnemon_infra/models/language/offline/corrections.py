@@ -1,7 +1,9 @@
 """Corrections of earlier statements: "sorry, July, not June", «не в августе, а в июле» (in July, not August).
 
-A correction names a wrong value, and the value to put in its place. The sentence to correct is the only one
-of the same person that has the wrong value. In doubt, no sentence is changed.
+A correction names the new value and, usually, the wrong value that it replaces. The sentence to correct is
+the only recent one of the same person that has the wrong value; if the correction names no wrong value ("I
+meant Tuesday"), it is the person's last sentence. A sentence may also correct itself: "in June, sorry, July".
+In doubt, no sentence is changed.
 """
 
 import re

@@ -71,7 +71,11 @@ def read_sentences(messages: Sequence[PromptMessage]) -> list[SpokenSentence]:
 
 
 def _find_own_statements(said: SpokenSentence) -> None:
-    """Find the statements of a sentence, after its values are corrected where it corrects itself."""
+    """Store the statements of a sentence in `said.statements`.
+
+    If the sentence corrects a value of its own ("in June, sorry, July"), `said.sentence` becomes the
+    corrected sentence, and the statements are those of the corrected sentence.
+    """
     sentence, at = said.sentence, said.message.at
     statements = match_sentence(sentence, at, said.departure)
     text = (

@@ -342,9 +342,11 @@ def _may_be_password(sentence: str, token: re.Match[str]) -> bool:
 
 
 def _is_credential(value: str) -> bool:
-    """Return whether words begin with a token of letters and digits, or with a quoted credential.
+    """Return whether words begin with a token that can only be a credential, or with a quoted credential.
 
-    The quoted name of a button, a service or a thing is not a credential.
+    Such a token mixes letters with digits or signs, or digits with signs. Names of technologies and devices
+    ("wpa2"), placeholders, amounts with a unit, and the quoted name of a button, a service or a thing are no
+    credentials.
     """
     if quoted := QUOTED.match(value):
         if re.fullmatch(r"[^\W\d_]+", said := quoted[1] or quoted[2]) and said[0].isupper():
