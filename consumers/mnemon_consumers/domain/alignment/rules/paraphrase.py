@@ -66,6 +66,10 @@ def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
         return decide_undecided(facts, "one of the facts is about another time")
     if new >= SUBSET_SHARE > old and facts.new.is_changed and not facts.old.is_changed:
         return decide_undecided(facts, "the newer fact says that something has changed")
+    if facts.new.has_word_of("switch_verbs") and not facts.old.has_word_of("switch_verbs"):
+        return decide_undecided(
+            facts, "the newer fact says that a person has switched, perhaps something else"
+        )
     return None
 
 

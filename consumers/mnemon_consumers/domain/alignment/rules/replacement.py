@@ -12,6 +12,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_undecided,
     decide_update,
 )
+from mnemon_consumers.domain.alignment.rules.noun_phrase import is_preposition
 from mnemon_consumers.domain.alignment.rules.qualification import is_limited
 from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
 from mnemon_consumers.domain.alignment.rules.stage import is_carried_out
@@ -57,6 +58,8 @@ def decide_replacement(facts: FactComparison) -> RelationVerdict | None:
     left = facts.alignment
     if left.new and _names_replacement(facts):
         return decide_update(facts, "the newer fact names something else instead")
+    if _switches_from_old(facts):
+        return decide_update(facts, "a person switched from the thing in the older fact to another one")
     if not (left.old and left.new):
         return None
     return (
@@ -65,12 +68,10 @@ def decide_replacement(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _decide_progress(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if a plan is carried out, a person has switched, or a number has grown; None otherwise."""
+    """Decide if a plan is carried out, or a number has grown; None otherwise."""
     is_done = is_carried_out(facts) and facts.new.is_past
     if is_done and all(term.kind is TermKind.DATE for term in facts.left):
         return decide_update(facts, "the newer fact says that the plan is carried out")
-    if _switches_from_old(facts):
-        return decide_update(facts, "a person switched from the thing in the older fact to another one")
     if has_advanced(facts):
         return decide_update(facts, "the number has grown since")
     return None
@@ -162,8 +163,17 @@ def _switches_from_old(facts: FactComparison) -> bool:
         and facts.share_old >= 0.35
         and list_kinds(facts.alignment.old) <= {TermKind.WORD, TermKind.DATE}
         and not (facts.new.is_planned or facts.old.is_past)
-        and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in facts.alignment.pairs)
+        and all(term.role == "to" or term.kind is TermKind.NAME for term in facts.alignment.new)
+        and any(
+            b.role == "from" and not a.is_head and a.role != "from" and _ends_phrase(facts.new, b)
+            for a, b in facts.alignment.pairs
+        )
     )
+
+
+def _ends_phrase(statement: ParsedFact, term: Term) -> bool:
+    """Return whether nothing or a preposition follows a term, as it follows "tea" in "from tea to coffee"."""
+    return all(map(is_preposition, statement.raw[term.end : term.end + 1]))
 
 
 def _has_changed_topic(facts: FactComparison) -> bool:
