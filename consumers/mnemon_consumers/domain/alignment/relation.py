@@ -14,7 +14,7 @@ from mnemon_consumers.domain.alignment.rules.decision import (
     decide_undecided,
     decide_update,
 )
-from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end
+from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end, decide_hidden_denial
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
 from mnemon_consumers.domain.alignment.rules.leading_statement import find_leading_statement
 from mnemon_consumers.domain.alignment.rules.paraphrase import decide_paraphrase
@@ -81,6 +81,8 @@ def _decide_relation(old: str, new: str, similarity: WordSimilarity | None) -> R
     """Decide the relation by the rules, and leave it undecided if there is a reason to doubt the verdict."""
     facts = build_comparison(old, new, similarity)
     verdict = _apply_rules(facts)
+    if verdict.relation is FactRelation.SAME:
+        verdict = decide_hidden_denial(facts) or verdict
     is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
     if not (is_replaced or verdict.is_open):
         return verdict

@@ -496,3 +496,33 @@ def _is_resumed(facts: FactComparison) -> bool:
             or (list_nouns(facts.alignment.old) and list_nouns(facts.alignment.new))
         )
     )
+
+
+def decide_hidden_denial(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if only one fact has a denial, and it denies a word of the other fact; None otherwise.
+
+    This finds denials that are hidden in a phrase of the lexicon, such as "doesn't work" (is broken) and
+    «не получил» (did not get), and an end in a fact about an end: "No longer drops Leo off at school".
+    """
+    denied = [_list_denied_places(statement) for statement in (facts.old, facts.new)]
+    if bool(denied[0]) == bool(denied[1]):
+        return None
+    denial, other = (facts.old, facts.new) if denied[0] else (facts.new, facts.old)
+    affirmed = frozenset().union(*map(list_lookup_forms, other.raw))
+    if all(list_lookup_forms(denial.raw[at]).isdisjoint(affirmed) for at in (*denied[0], *denied[1])):
+        return None
+    if any(denied[0].isdisjoint(range(term.place, term.end)) for term in facts.alignment.old):
+        return decide_undecided(facts, "the older fact may say when, where or for whom the denial holds")
+    return decide_update(facts, "one of the facts denies the statement of the other")
+
+
+def _list_denied_places(statement: ParsedFact) -> set[int]:
+    """Return the indexes of the words after a negation, such as that of "work" in "doesn't work"."""
+    raw, found = statement.raw, set()
+    for at, word in enumerate(raw):
+        if is_in_table(word, "negation"):
+            is_skipped = raw[at + 1 : at + 2] == ("longer",) or any(
+                each in list_words("adverbs") for each in raw[at + 1 : at + 2]
+            )
+            found.add(at + 1 + is_skipped)
+    return {at for at in found if at < len(raw)}

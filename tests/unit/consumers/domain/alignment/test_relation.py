@@ -1040,6 +1040,17 @@ OTHER_END = (
 )
 """Newer facts that end something else with the same name."""
 
+DENIED_IN_PHRASE = (
+    ("User has no children", "User has a child"),
+    ("Doesn't have a dog", "Has a dog"),
+    ("Doesn't work at a bank", "Works at a bank"),
+    ("Never uses Instagram", "Uses Instagram"),
+    ("Drops Leo off at school on Wednesdays", "No longer drops Leo off at school on Wednesdays"),
+    ("Не получил визу в Китай", "Получил визу в Китай"),
+    ("Пользователь не знает немецкий язык", "Пользователь знает немецкий язык"),
+)
+"""Facts of which one denies the other in a phrase that the lexicon has with another meaning."""
+
 OTHER_STAGE = (
     ("Is pregnant", "Gave birth to a son in 2015"),
     ("Is pregnant", "Gave birth to her first child at twenty"),
@@ -1114,6 +1125,18 @@ def test_denial_without_apostrophe_is_as_one_with_it(old: str, new: str) -> None
 
     assert verdict.relation is not FactRelation.SAME, verdict.evidence
     assert "deni" in verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), DENIED_IN_PHRASE)
+def test_denial_in_a_phrase_is_no_repetition_in_any_order(old: str, new: str) -> None:
+    for verdict in (relate_facts(old, new, SIMILARITY), relate_facts(new, old, SIMILARITY)):
+        assert verdict.relation is FactRelation.UPDATE, verdict.evidence
+
+
+def test_statement_ends_no_denial_that_holds_at_one_place() -> None:
+    verdict = relate_facts("Never uses WhatsApp at work", "Uses WhatsApp", SIMILARITY)
+
+    assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), CONTRACTED_WITHOUT_APOSTROPHE)
