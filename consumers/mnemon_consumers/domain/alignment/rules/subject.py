@@ -1,9 +1,10 @@
 """Subjects of the facts: whether only one of them is about a person, a thing or a name."""
 
+from itertools import pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.lexicon import list_words, names_people
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
@@ -93,10 +94,35 @@ def _has_other_names(facts: FactComparison) -> bool:
 def may_be_about_others(facts: FactComparison) -> bool:
     """Return whether one fact is in the first person, and the other about a pronoun such as "she".
 
-    For example, "She moved to York" may be about another person than "I live in Leeds".
+    For example, "She moved to York" may be about another person than "I live in Leeds". The result is also
+    True if one fact mentions the user where the other has a name: "my roommate", "Tom's roommate".
     """
     both = facts.old, facts.new
-    return any(map(_is_in_first_person, both)) and any(map(_has_other_pronoun, both))
+    is_pronoun = any(map(_is_in_first_person, both)) and any(map(_has_other_pronoun, both))
+    return is_pronoun or any(
+        term.kind is TermKind.NAME
+        and (
+            _mentions_user_before(other, statement.find_word_after(term))
+            or _mentions_user_before(other, _find_person_before(statement, term))
+        )
+        for statement, left, other in (
+            (facts.old, facts.alignment.old, facts.new),
+            (facts.new, facts.alignment.new, facts.old),
+        )
+        for term in left
+    )
+
+
+def _find_person_before(statement: ParsedFact, name: Term) -> str:
+    """Return the word for a person before a name, as in «сестра Пети» (Petya's sister); empty if none."""
+    word = statement.find_word_before(name)
+    return word if word and names_people(word) else ""
+
+
+def _mentions_user_before(statement: ParsedFact, word: str) -> bool:
+    """Return whether a word for the user, other than the first word, stands right before another word."""
+    pairs = pairwise(statement.raw[1:])
+    return any(before in list_words("user") and following == word for before, following in pairs)
 
 
 def _is_in_first_person(statement: ParsedFact) -> bool:

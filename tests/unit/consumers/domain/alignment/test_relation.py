@@ -841,6 +841,10 @@ OTHER_OF_A_KIND = (
 """Facts about two people or things of a kind, distinguished by a word such as "best" or "first"."""
 
 ANOTHER_THING = (
+    ("Jake is Tom's roommate", "Jake is my roommate"),
+    ("Ben gave Tom a book", "Ben gave User a book"),
+    ("Аня — сестра Пети", "Аня — моя сестра"),
+    ("Аня подарила Пете книгу", "Аня подарила мне книгу"),
     ("Owns a piano", "Sold the old piano"),
     ("Owns a new piano", "Sold the old piano"),
     ("Has an old laptop", "Sold the new laptop"),
@@ -1044,7 +1048,7 @@ DENIED_IN_PHRASE = (
     ("User has no children", "User has a child"),
     ("Doesn't have a dog", "Has a dog"),
     ("Doesn't work at a bank", "Works at a bank"),
-    ("Never uses Instagram", "Uses Instagram"),
+    ("User never uses Instagram", "User uses Instagram"),
     ("Drops Leo off at school on Wednesdays", "No longer drops Leo off at school on Wednesdays"),
     ("Не получил визу в Китай", "Получил визу в Китай"),
     ("Пользователь не знает немецкий язык", "Пользователь знает немецкий язык"),
