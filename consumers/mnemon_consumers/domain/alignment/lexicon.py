@@ -52,7 +52,7 @@ For Russian words, see `_EXACT_IN_RUSSIAN`.
 """
 
 _SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that may belong to several words. A word of a phrase is not
+"""Maximum length, in letters, of a Russian stem that may belong to several words. A word of an entry is not
 matched by such a stem if the word has a longer form."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
@@ -243,7 +243,7 @@ def _read_entries(document: Mapping[str, Any]) -> Iterator[Entry]:
 def _read_thesaurus(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
     """Yield an entry for each word of the thesaurus; the words of a line have the same meaning.
 
-    The thesaurus has dictionary forms, so adding the stem of each is enough to match other forms.
+    A word matches as it is written and by its stem; the thesaurus also lists other forms, such as "taught".
 
     Args:
         thesaurus: the lines.
@@ -285,7 +285,7 @@ def _list_number_forms(word: str) -> frozenset[str]:
 
 
 def _select_phrase_forms(word: str) -> frozenset[str]:
-    """Return the forms by which a word of a phrase is matched.
+    """Return the forms by which a word of an entry is matched, for entries that also match by stems.
 
     A Russian stem of at most `_SHARED_STEM` letters is left out if the word has a longer form, because other
     words may have the same stem: "жен" is the stem of "жениться" (marry) and of "жена" (wife).

@@ -67,7 +67,7 @@ _CONTRACTION: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""English contractions without their apostrophe, except those that are other words, such as "ill" and "its".
+"""Common English contractions without their apostrophe, except those that are other words, such as "ill".
 
 A capital within a text marks a name or an abbreviation, such as "Jony Ive" and "IM", except in a denial.
 """
@@ -85,7 +85,7 @@ _ORDINAL: Final = re.compile(
 
 
 def is_symbol(character: str) -> bool:
-    """Return whether a character is an emoji, another pictograph or a currency sign."""
+    """Return whether a character is an emoji or another symbol such as ° (category So), or a currency sign."""
     return unicodedata.category(character) in ("So", "Sc")
 
 
@@ -99,7 +99,7 @@ def fold_characters(text: str) -> str:
 
 
 def restore_contractions(text: str) -> str:
-    """Insert the missing apostrophe into English contractions: "dont" becomes "don't".
+    """Insert the missing apostrophe into common English contractions: "dont" becomes "don't".
 
     Contractions that are also other words without the apostrophe, such as "ill" and "its", do not change.
     """

@@ -268,7 +268,7 @@ class _Parser:
         """Return the forms of a word, or of a phrase's words with content.
 
         Returns:
-            An empty set for a phrase that denies something, says that a state is over, or is one term.
+            An empty set for a phrase that denies something, says that a state is over, or is compound.
         """
         tokens = self._tokens[at : at + length]
         if length == 1:

@@ -73,7 +73,10 @@ class ParsedFact:
         return not list_words(list_name).isdisjoint(self.raw)
 
     def find_word_before(self, term: Term) -> str:
-        """Return the word before a term, in lower case; empty at the beginning."""
+        """Return the word before the place of a term, in lower case; empty at the beginning.
+
+        For a number in several words, this is one of them.
+        """
         return self.raw[term.place - 1] if term.place else ""
 
     def find_word_after(self, term: Term) -> str:

@@ -31,7 +31,8 @@ class Term(NamedTuple):
     """A word or phrase with content.
 
     Attributes:
-        text: the spelling of the term in the fact, in lower case.
+        text: the spelling of the term in the fact, in lower case; of a date, a person or a number in several
+            words, only the first word.
         keys: the meanings of the term; two terms with a key in common mean the same.
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
@@ -61,7 +62,10 @@ class Term(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return the index of the token after the term; too high for a number in several words."""
+        """Return the index of the token after the term.
+
+        It is too low for a date or a person in several words, and too high for a number such as "10 000".
+        """
         return self.place + len(self.text.split())
 
     @property
@@ -112,7 +116,7 @@ def is_naming(term: Term) -> bool:
 
 
 def is_habitual(term: Term) -> bool:
-    """Return whether a date is in the plural, as for a habit: "on Mondays", «по понедельникам»."""
+    """Return whether a date is a plural in "days" or a Russian plural, as for a habit: "on Mondays"."""
     return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in list_grammemes(term.text))
 
 

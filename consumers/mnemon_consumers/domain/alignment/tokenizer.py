@@ -63,7 +63,7 @@ class Token(NamedTuple):
         word: `surface` in lower case.
         forms: the forms by which the token is matched.
         lookup: the forms by which the token is looked up in the lexicon.
-        is_first: whether it begins a sentence.
+        is_first: whether it begins the text, or follows a full stop (also of an abbreviation), "!" or "?".
         is_clause_start: whether a mark such as a comma or full stop, or a word such as "and", precedes it.
         is_denied: whether it ends in "n't" or is "cannot".
     """

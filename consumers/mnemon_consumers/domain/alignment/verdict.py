@@ -23,8 +23,8 @@ class RelationVerdict:
         score: share of a fact's weight that has a counterpart in the other fact, 0 to 1; the smaller of the
             two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
-        is_related: whether a proposal that names the older fact may replace it: both facts are about the same
-            thing, do not contradict each other, and the older fact is about nothing else.
+        is_related: whether a proposal that names the older fact may replace it: both facts seem to be about
+            the same thing, and not to contradict each other.
         is_contradicted: whether something in the facts, such as another person, another date or a contrary
             word, shows that they differ.
         is_open: whether no rule tells the facts apart, so that similarity may decide.

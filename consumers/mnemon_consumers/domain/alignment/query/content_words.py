@@ -41,7 +41,7 @@ _LONGEST_ENDING: Final = 2
 """Maximum number of letters by which a form of the same word may be longer."""
 
 _OWN_ENDINGS: Final = "aio"
-"""Letters with which no form of an English word ends: "martini" is not a form of "martin"."""
+"""Final letters that no ending of an English word has: "martini" is not a form of "martin"."""
 
 _BASES: Final[Mapping[str, str]] = {
     form: line.split()[0]
@@ -95,7 +95,7 @@ class ContentWord(NamedTuple):
     def is_name(self) -> bool:
         """Return whether the word is a proper name, judged by its capital letter.
 
-        The first word of a text must also be a Russian name that the dictionary has.
+        The first word of a text must also be a possible Russian name.
         """
         return self.is_capital and (not self.is_first or bool(list_name_lemmas(self.text)))
 

@@ -86,10 +86,10 @@ def _find_named_fact(
 ) -> str | None:
     """Return the id of the fact that the query clearly means; None if there is none.
 
-    Such a fact fits fully, and by `MARGIN` better than every other. It says only the answer to a question
-    phrase, or the query has enough of its words: `SHARE_BY_ONE` or `SHARE_BY_SEVERAL`. There is none if the
-    query may mean another fact, or has only common words, one number, one date or one adjective; or if a
-    clause of the fact has no word of the query.
+    Such a fact fits fully, and by `MARGIN` better than every other, and the query cannot mean another fact.
+    In a language without rules, the fact has the words of the query as they are. The fact says only the
+    answer to a question phrase; or the query has enough of its words (`SHARE_BY_ONE`, `SHARE_BY_SEVERAL`) and
+    a word of each of its clauses, and is more than common words, one number, one date or one adjective.
     """
     if not fits:
         return None

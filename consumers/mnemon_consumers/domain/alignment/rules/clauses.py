@@ -62,9 +62,9 @@ def reports_unsaid_end(facts: FactComparison) -> bool:
 def _is_matched(facts: FactComparison, clause: range) -> bool:
     """Return whether the newer fact has a counterpart of a clause, or replaces the value in the clause.
 
-    A word that the older fact repeats, such as "likes" in "likes tea and likes coffee", is no counterpart
-    of a clause. Neither is a date or a number if the clause has other words, such as "birthday" in
-    "birthday 5 May" and "years old" in "is 45 years old since 5 May".
+    A light word is no counterpart of a clause, nor is a word that the older fact repeats, such as "likes" in
+    "likes tea and likes coffee". Neither is a date or a number if the clause has other words, such as
+    "birthday" in "birthday 5 May" and "years old" in "is 45 years old since 5 May".
     """
     left = [term for term in facts.alignment.old if term.place in clause]
     if not left:

@@ -24,8 +24,8 @@ _KINDS_OF_QUALIFIERS: Final = (TermKind.WORD, TermKind.NUMBER)
 def may_name_another_kind(facts: FactComparison) -> bool:
     """Return whether one fact names a kind of thing, and the other fact may be about another kind.
 
-    The facts may name a thing, such as "violin", and its general kind, such as "instrument". If one of the
-    facts is a denial, tells an end or expresses a dislike, it may be about another thing of that kind.
+    The facts may name a thing, such as "violin", and its general kind, such as "instrument". If one of them
+    is a denial, tells an end, or names an allergy or a dislike, it may be about another thing of that kind.
     """
     if _is_of_another_kind(facts):
         return True

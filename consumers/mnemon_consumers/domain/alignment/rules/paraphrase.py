@@ -222,7 +222,7 @@ def _has_other_additions(facts: FactComparison) -> bool:
 
 
 def _is_qualified(statement: ParsedFact, thing: Term, left: Sequence[Term]) -> bool:
-    """Return whether a term of `left` stands right before a thing, or after it and a preposition."""
+    """Return whether a term of `left` stands right before a thing, or follows it as a date or complement."""
     return any(
         (term.kind is TermKind.WORD and thing.place - term.place == 1 and not is_verb(term.text))
         or (term.kind is TermKind.DATE and term.place == thing.place + 1)
@@ -243,7 +243,7 @@ def _drops_amount(facts: FactComparison) -> bool:
 
 
 def _names_other_object(facts: FactComparison) -> bool:
-    """Return whether a verb of a phrase in one fact has another object or, in Russian, place in the other.
+    """Return whether a verb of a phrase in one fact has another object or place in the other fact.
 
     For example, "found work" and "found a ring" have other objects, and "runs in Leeds" has none beside "runs
     a bakery in Leeds".

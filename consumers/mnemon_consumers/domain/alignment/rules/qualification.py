@@ -31,7 +31,7 @@ _NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−–](\d+)")
 _MINUS: Final = frozenset(("minus", "минус"))
 
 _PLAIN_SIGNS: Final = frozenset("№°℃℉™®©")
-"""Signs of Unicode's category of pictographs that tell no facts apart."""
+"""Signs of the Unicode category So, which also has the emoji, that tell no facts apart."""
 
 _LONGEST_PHRASE: Final = 3
 """Number of words before a term in which a preposition of the list `limit_prepositions` limits the term."""
@@ -59,7 +59,7 @@ def find_other_qualification(alignment: Alignment) -> str | None:
 
 
 def find_other_symbol(alignment: Alignment) -> str | None:
-    """Return the reason why two facts with the same words differ in their symbols, which are no terms.
+    """Return the reason why two facts with the same words differ in their symbols.
 
     For example, "Favourite food is 🍕" and "Favourite food is 🍔" differ, "500 €" and "500 $", and "-18" and
     "18". A symbol that only one of the facts has counts for nothing, except a minus.

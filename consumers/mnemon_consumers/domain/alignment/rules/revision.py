@@ -37,8 +37,8 @@ def find_revision(alignment: Alignment) -> str | None:
 def find_other_restriction(alignment: Alignment) -> str | None:
     """Return why facts with matching words are not the same; None if they may be.
 
-    The reasons are "not only" in one of the facts, "only" in the newer fact alone, and that one of the facts
-    is about an old thing and the other about a new thing.
+    The reasons are "not only" in one of the facts, "only" in the newer fact alone, and words such as "old"
+    and "new" that differ, or that only one of the facts has.
     """
     old, new = alignment.statements
     if _says_not_only(old) != _says_not_only(new):

@@ -92,7 +92,7 @@ def _has_other_names(facts: FactComparison) -> bool:
 
 
 def may_be_about_others(facts: FactComparison) -> bool:
-    """Return whether one fact is in the first person, and the other about a pronoun such as "she".
+    """Return whether one fact is in the first person, and the other has a subject such as "she".
 
     For example, "She moved to York" may be about another person than "I live in Leeds". The result is also
     True if one fact mentions the user where the other has a name: "my roommate", "Tom's roommate".
@@ -145,7 +145,7 @@ def _find_subject_pronoun(statement: ParsedFact) -> str:
 def is_about_namesake(facts: FactComparison) -> bool:
     """Return whether different words for people stand beside a name of both facts: "aunt Ann", "boss Ann".
 
-    A general word such as "child", or another word for a partner, may be about the same person.
+    A general word such as "child", or a word for a partner, may be about the same person.
     """
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     beside = [
@@ -180,7 +180,7 @@ def _is_of_other_relatives(facts: FactComparison) -> bool:
 
 
 def _is_another_of_a_kind(facts: FactComparison) -> bool:
-    """Return whether only one fact names a further thing of a kind: "the other", "the second"."""
+    """Return whether only one fact names a further thing ("the other"), or they begin with other ordinals."""
     others = list_words("others")
     return _has_other_ordinals(facts) or any(
         a.is_head
