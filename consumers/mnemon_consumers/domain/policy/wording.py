@@ -29,7 +29,7 @@ def join_lines(text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def join_words(text: str) -> str:
-    """Return the text's words, emoji and currency signs, with single spaces between and around them.
+    """Return the words, emoji, similar symbols and currency signs of a text, with single spaces around them.
 
     All letters are in lower case, with `ё` as `е`.
     """

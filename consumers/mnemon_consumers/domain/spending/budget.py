@@ -149,7 +149,7 @@ class Budgets:
     def compute_shares(self) -> dict[str, float]:
         """Return the used share of the daily budget, by tenant; 1 or more if the budget is spent.
 
-        Only tenants with a limit that asked a model in this process today (UTC) are in the result.
+        Only tenants with a limit whose budget this process has used or checked today (UTC) are in the result.
         """
         self._begin_day()
         limits = {
@@ -178,7 +178,7 @@ class Budgets:
 
 
 class Reservations:
-    """Reserved costs of calls that are not made yet.
+    """Reserved costs of calls that are about to be made or wait for their answer.
 
     Closing the exit stack `releases` ends all reservations. The cost of answered calls stays counted by
     `Budgets.record_spending`.

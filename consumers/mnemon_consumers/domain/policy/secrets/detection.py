@@ -80,5 +80,5 @@ def _find_in_piece(text: str, policy: Policy) -> str | None:
     if digits >= FEWEST_DIGITS and policy.refuse_documents and (what := find_document(text)) is not None:
         return what
     if says_code(text):
-        return "a PIN or a one-time code"
+        return "a PIN or another code"
     return "a password or a code" if says_access(text) else None

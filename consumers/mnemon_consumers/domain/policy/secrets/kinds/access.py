@@ -39,8 +39,8 @@ _SERVICE: Final = compile_pattern(
     яндекс\w*|сбер\w*|
     ютуб\w*|фейсбук\w*)(?!\w)"""
 )
-"""Things that passwords open. In a sentence with one of them, a token of letters and digits after "uses" or
-"protected by" counts as a password."""
+"""Things that passwords open. In a sentence with one of them and nothing about a login, a credential (see
+`_is_credential`) counts after "uses" or "protected by"."""
 
 _SIGN_IN: Final = compile_pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|

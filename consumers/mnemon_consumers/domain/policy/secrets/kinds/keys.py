@@ -73,7 +73,7 @@ _DETECTORS: Final = {
     "telegram_token": "TelegramBotTokenDetector",
     "twilio": "TwilioKeyDetector",
 }
-"""Detectors of detect-secrets that know a provider's format.
+"""Detectors of detect-secrets that know the format of a kind of key.
 
 The table leaves out detectors that guess from names in source code, because `secret: ...` may be an ordinary
 sentence; detectors of public addresses; and Artifactory's detector, which matches "APChemistry".

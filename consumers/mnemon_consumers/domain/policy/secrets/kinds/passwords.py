@@ -385,7 +385,7 @@ def _find_changes(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_hinted(value: str, *, is_russian: bool) -> bool:
-    """Return whether the words after a hint such as "his dog's name," are the hinted value."""
+    """Return whether words after a hint ("his dog's name,") or a verb such as "became" are the password."""
     if _PARTS.match(value):
         return False
     bare = trim_word(find_first_token(value))
