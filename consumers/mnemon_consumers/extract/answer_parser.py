@@ -188,7 +188,7 @@ def parse_answer(
     Args:
         answer: the answer.
         messages: the messages of the request, in the order of their numbers in it.
-        known: the facts that the request named.
+        known: the facts that a fact of the answer may replace.
         pairs: the pairs of facts that the request asked about.
 
     Raises:

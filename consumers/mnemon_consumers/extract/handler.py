@@ -116,7 +116,7 @@ class ExtractConsumer:
             await self._pipeline.reopen_windows([each for each in windows if isinstance(each, StoredWindow)])
             await self._pipeline.run_tick(self.broker.connection)
         except TRANSIENT as error:
-            log.warning("batch scan failed, retrying", error=repr(error))
+            log.warning("periodic extract work failed, retrying", error=repr(error))
             return [Retry() if isinstance(each, StoredWindow) else each or ACK for each in windows]
         return [each if isinstance(each, Dead) else ACK for each in windows]
 

@@ -108,8 +108,8 @@ class OnlineRequester:
         """Return which windows of a tenant get online requests.
 
         Returns:
-            True for all windows; False for only the windows that a batch left without an answer; None if no
-            requests are made for the tenant now.
+            True for all windows; False for only those marked online, such as those that a batch left without
+            an answer; None if no requests are made for the tenant now.
         """
         extraction = self._settings.get_settings(tenant).extraction
         if not extraction.enabled or not await self._budgets.has_budget(tenant):

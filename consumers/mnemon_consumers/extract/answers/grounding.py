@@ -77,13 +77,13 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence for a fact: words, numbers and dates of its sources.
+    """Evidence for a fact: words, numbers and dates of texts, see `find_unsupported_terms`.
 
     Attributes:
         words: all forms of the words.
-        months: the months that the sources name, by number.
-        days: the days that the sources name, each as month and day of the month.
-        is_relative: whether the sources give a relative time, such as "yesterday".
+        months: the months that the texts name, by number.
+        days: the days that the texts name, each as month and day of the month.
+        is_relative: whether the texts give a relative time, such as "yesterday".
         said_on: the dates of the messages that the fact names; of all messages if it names none.
     """
 

@@ -31,8 +31,8 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 
 MOST_IMPORTANCE: Final = 5
-"""Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`). This is also the
-default importance."""
+"""Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`). Such a fact
+without an importance gets this one."""
 
 
 MOST_REFUSALS: Final = 1
@@ -59,11 +59,11 @@ class WindowJudgement:
 
     Attributes:
         events: events for the log, which stores all of them or none; see `append_groups`.
-        is_answered: whether the window is complete.
+        is_answered: whether the window is complete or given up, so that it is not retried.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer,
             unless the answer looks like a secret.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
-        error: the failure after which the window is retried; None if the window is complete, if no request
+        error: the failure after which the window is retried; None if the window is not retried, if no request
             reached the model, or if the model refused a request of a batch and is asked online next.
     """
 

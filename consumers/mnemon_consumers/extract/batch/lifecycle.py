@@ -53,8 +53,8 @@ AGE_DIVISOR: Final = 20
 finds the batch running."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Maximum pause in seconds after a check of a batch. The first periodic trigger after the pause starts a new
-check."""
+"""Maximum pause in seconds after a check of a batch, except after a failed reading of its results. The first
+periodic trigger after the pause starts a new check."""
 
 MOST_READINGS: Final = 8
 """Maximum number of failed attempts to read the results of a batch.
