@@ -116,8 +116,8 @@ class BatchSubmitter:
 
         The windows of the batch are appended to the log first. If the process ends after that, the log
         shows that the provider may have the batch. A window leaves the batch if it was cleared, if its
-        request cannot be built or does not fit, or if the settings or the budget of its tenant no longer allow
-        the request. If no window is left, the batch is completed instead.
+        request cannot be built or does not fit, or if the settings or the budget of its tenant no longer
+        allow the request. If no window is left, the batch is completed instead.
 
         Raises:
             ModelRefused: the provider does not support batches, or refuses the batch.
