@@ -327,6 +327,7 @@ def require_batches(model: LanguageModel) -> BatchApi:
     """
     if model.batches is None:
         raise ModelRefused(
-            f"the provider {model.provider} does not support batches: set extraction.mode=online"
+            f"the provider {model.provider} does not support batches, so windows are requested online: set "
+            "extraction.mode=online, so that no batch is tried after a restart"
         )
     return model.batches
