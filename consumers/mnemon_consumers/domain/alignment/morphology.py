@@ -85,7 +85,7 @@ _ORDINAL: Final = re.compile(
 
 
 def is_symbol(character: str) -> bool:
-    """Return whether a character is an emoji or another symbol such as ° (category So), or a currency sign."""
+    """Return whether a character is an emoji, another symbol such as ° (category So) or a currency sign."""
     return unicodedata.category(character) in ("So", "Sc")
 
 

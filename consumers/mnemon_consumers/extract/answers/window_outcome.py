@@ -104,7 +104,7 @@ def judge_answer(
             dead = Dead("unreadable", problem)
         case ModelAnswer(is_cut=True) if not is_last:
             # The last attempt uses the complete part of the answer; before that, the model is asked again.
-            dead = Dead("cut_off", "the answer was cut off at the maximum of tokens or the end of the context")
+            dead = Dead("cut_off", "the answer was cut off at the limit of tokens or the end of the context")
         case ModelAnswer():
             try:
                 extracted = parse_answer(outcome, question.messages, question.known, question.pairs)

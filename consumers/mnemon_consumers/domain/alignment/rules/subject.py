@@ -180,7 +180,7 @@ def _is_of_other_relatives(facts: FactComparison) -> bool:
 
 
 def _is_another_of_a_kind(facts: FactComparison) -> bool:
-    """Return whether only one fact has a word such as "other" before its subject, or their ordinals differ."""
+    """Return whether only one fact has a word such as "other" before its subject, or the ordinals differ."""
     others = list_words("others")
     return _has_other_ordinals(facts) or any(
         a.is_head
