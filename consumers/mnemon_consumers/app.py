@@ -38,7 +38,7 @@ CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract"
 """Names of consumers that `mnemon run` and `mnemon up --only` accept."""
 
 VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
-"""Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
+"""Consumers that need the vector index. With the embedded engine they share one process with `retrieve`."""
 
 FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
 """Consumers of the process that answers bots: `retrieve`, and those that share its vectors. All other
@@ -323,11 +323,11 @@ async def _follow_swaps(
 async def _refill_lost_vectors(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Fill lost collections of vectors again.
 
-    A collection is lost if it is empty although rows need points in it: the folder of the vectors was
-    deleted, or a former version did not have the collection. If another collection has points, and rows
-    suffice to fill the lost collections, a trigger is published for each user with such rows. Otherwise
-    `index` reads the log again from its start. It also does so if all collections are empty while `persist`
-    is behind `index`, because rows may be missing then.
+    A collection is lost if it is empty although rows need points in it, for example because its folder was
+    deleted, or because a former version did not have it. If another collection has points, and rows suffice
+    to fill the lost collections, a trigger is published for each user with such rows. Otherwise `index` reads
+    the log again from its start. It also does so if all collections are empty while `persist` is behind
+    `index`, because rows may be missing then.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
