@@ -139,7 +139,7 @@ class SummaryRejection:
 
     @property
     def explanation(self) -> str:
-        """Return the reason in words, for operators and models, without a quotation from the answer."""
+        """Return the reason in words, for a corrected request, without a quotation from the answer."""
         return _WHY[self.reason]
 
 

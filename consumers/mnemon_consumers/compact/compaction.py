@@ -78,7 +78,7 @@ answer is paid for."""
 
 BUSY_DELAY: Final = 1.0
 """Seconds before the next attempt at a conversation that is being compacted already, that had its turn, or
-whose user has too many compactions in progress.
+whose user has too many compactions in progress; also the minimum delay while a model is paused.
 
 The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
@@ -309,7 +309,7 @@ class Compactor:
         return await self._database.run_query(find_step)
 
     async def _load_messages(self, place: ConversationKey, step: SummaryStep) -> list[SpokenRow]:
-        """Return the visible messages of a step, each shortened to the content that a request shows."""
+        """Return the visible messages of a step, with shortened contents; see `shorten_content`."""
 
         async def load_contents(connection: Connection) -> list[SpokenRow]:
             pages = stream_messages(connection, [MessageRange(*place, *step.covers)])

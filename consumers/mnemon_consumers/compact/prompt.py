@@ -60,7 +60,7 @@ Answer with the sentences only: no heading, no list, no quotation marks.
 
 
 def shorten_content(message: SpokenRow) -> SpokenRow:
-    """Return a message with its content shortened to the part that a request shows to the model."""
+    """Return a message with its content shortened; a request shows the model nothing of the rest."""
     return message._replace(content=shorten_text(message.content, BEGINNING, ENDING))
 
 
