@@ -175,7 +175,7 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _INTOLERANCE, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _INTOLERANCE, _HEALTH)
-"""Words of lasting facts. In a text with one of them, an end does not count: "allergic to nuts, away until
+"""Words of lasting facts. From a text with one of them, no end is taken: "allergic to nuts, away until
 Friday"."""
 
 _WEIGHTY: Final = (*_LASTING, _IMPORTANT)

@@ -133,7 +133,7 @@ def settle_candidate(
         if verdict.is_related:
             return _supersede_fact(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
-        doubt = f"the proposal names a fact to replace, but {verdict.evidence}: both facts are kept"
+        doubt = f"the proposal names a fact to replace, but {verdict.evidence}: that fact is kept"
     matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
     by = _describe_decision(proposal, text, matches, likeness, settings.dedupe, doubt)
     best = matches.best
@@ -359,9 +359,9 @@ def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings:
     """Return the fact `former` with its own words, and the attributes that the proposal `proposed` adds.
 
     The larger importance counts. `expires_at` of the proposal replaces the former end. Without `expires_at`,
-    a fact in the tier `working` gets the later of two ends: its former end, and the end that the proposal's
-    words name, as when a user says "away for two weeks" again a week later. The words give no end to a fact
-    that has none.
+    the end is that of `compute_tier_expiry`. In the tier `working`, a later end that the proposal's words
+    name replaces it, as when a user says "away for two weeks" again a week later. The words give no end to a
+    fact that has none.
     """
     tier = proposed.tier or former.tier
     expires_at = proposed.expires_at or compute_tier_expiry(former, tier, at, settings.limits)

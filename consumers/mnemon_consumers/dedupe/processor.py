@@ -81,7 +81,7 @@ class ProposalProcessor:
     ) -> int | None:
         """Decide on the proposals and comparisons of one turn of a user, and append the decisions to the log.
 
-        With `limits_at`, the time of a request, also check the user's limits and the facts of discarded
+        With `limits_at`, the time of a trigger, also check the user's limits and the facts of discarded
         messages, unless proposals or comparisons wait.
 
         Returns:
