@@ -8,7 +8,7 @@ from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 Part = Literal[Tier, "recent", "earlier", "all"]
-"""Facts of a tier; messages within `RecentWindow` or before it; or everything in a scope."""
+"""Facts of a tier; messages within `RecentWindow`, or all other messages; or everything in a scope."""
 
 ScopeParts = frozenset[Part]
 

@@ -1,4 +1,4 @@
-"""Properties of a message's text that the ranking uses. No I/O, no clock."""
+"""Properties of a text that rankings and the comparison of hits use. No I/O, no clock."""
 
 import re
 from functools import cached_property, lru_cache

@@ -123,7 +123,7 @@ def _collect_names(fact: FactRecord) -> frozenset[NameSpellings]:
 
 @lru_cache(maxsize=4_000)
 def _find_names(text: str) -> frozenset[NameSpellings]:
-    """Return the names in a text by their capital letters, without weekdays and months."""
+    """Return the names in a text by their capital letters, without those that have a word of a time."""
     found = set(list_capitalised_names(text))
     first = _FIRST_WORD.match(text)
     if first and first[0].istitle() and (_SUBJECT.match(text) or is_proper_name(first[0].lower())):

@@ -24,7 +24,7 @@ READ: Final = 300
 """Number of characters of a text to read, from its beginning: looking up a Russian word may take 0.1 ms."""
 
 OTHER_PERSON_SHARE: Final = 0.6
-"""Share of its relevance that a fact keeps if it is not about the person of the question."""
+"""Share of its relevance that a fact about others keeps if the question is about the user, or the reverse."""
 
 REMEMBERED: Final = 4_000
 """Maximum number of texts whose person is cached."""

@@ -19,7 +19,7 @@ from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 HIGH: Final = 8
-"""Minimum importance of an archived fact that does not lose freshness."""
+"""Minimum value of high importance. An archived fact of high importance does not lose freshness."""
 
 NORMAL: Final = 5
 

@@ -255,7 +255,7 @@ class QueryIntent:
 
 
 def _is_given_name(word: DateWord) -> bool:
-    """Return whether a word is a given name, other than one with a role in dates, such as "April"."""
+    """Return whether a word is a capitalised given name, other than one with a role in dates, as "April"."""
     return word.kind is WordKind.OTHER and word.text[0].isupper() and is_given_name(word.text.lower())
 
 
@@ -263,7 +263,7 @@ def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:
     """Return whether all periods are times of the events that a query asks about.
 
     A period is not such a time if it is the topic of the query, or the end of a period, as after "up to", or
-    if neither a comma nor a conjunction separates it from the period before it.
+    if neither a punctuation mark nor a conjunction separates it from the period before it.
 
     Args:
         gaps: the words before the first period, between each period and the next, and after the last.

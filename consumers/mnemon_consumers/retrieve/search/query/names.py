@@ -145,7 +145,7 @@ class NameIndex:
     """Names by the texts and by the phonetic keys of their words.
 
     Attributes:
-        texts: for each word of a name, as written, the names that have it.
+        texts: for each word of a name, in lower case, the names that have it.
         sounds: for each phonetic key of a word, the names that have the word.
         keys: all texts and phonetic keys.
         unspaced: the texts in scripts without spaces between words.

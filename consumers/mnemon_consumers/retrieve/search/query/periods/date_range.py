@@ -13,7 +13,7 @@ class DateRange(NamedTuple):
         first: the first day.
         after: the day after the last one.
         unit: unit of the range, such as `month`; `other` for parts of a unit, and for several units.
-        is_yearly: whether the phrase names no year.
+        is_yearly: whether the range recurs in every year, as that of "May" without a year does.
     """
 
     first: date

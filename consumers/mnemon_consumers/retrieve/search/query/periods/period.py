@@ -24,8 +24,8 @@ class QueryPeriod(NamedTuple):
     Attributes:
         start: its first moment.
         end: the first moment after it.
-        is_yearly: whether the query names no year. The period then recurs in every year; `start` and `end`
-            are those of one year.
+        is_yearly: whether the period recurs in every year, as that of "May" without a year does; `start` and
+            `end` are then those of one year.
     """
 
     start: datetime
