@@ -156,7 +156,7 @@ def _add_message_counts(
 
 
 def _find_shown_messages(context: Context, choice: SectionSelection) -> set[str]:
-    """Return the event ids of shown messages, without messages of which only the tools are named."""
+    """Return event ids of shown messages; a message with words does not count if only its tools are named."""
     found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
     items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))
     whole = Counter(item.id for item in context.recent)

@@ -26,7 +26,7 @@ class ContextFact(NamedTuple):
 
     Attributes:
         id: its short id; a context shows each id once.
-        changed_at: the time at which the log stored its current version.
+        changed_at: the time of its current version, as in `FactRecord`.
         score: relevance to the query; a higher score is better.
     """
 

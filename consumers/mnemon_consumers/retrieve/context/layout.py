@@ -185,8 +185,8 @@ class MessageLayout:
 ContextLayout: TypeAlias = TextLayout | MessageLayout
 """Layout of one format of a context: how the context is rendered, and how many tokens its parts take.
 
-The tokens of a section are counted as the sum of its frame and its items. This sum may differ from the tokens
-of the section as a whole by a few tokens. `nothing` is the rendered form if nothing fits.
+The sum of the tokens of a section's frame and of its items may differ by a few tokens from the tokens of the
+section as a whole, which `count_section_tokens` returns. `nothing` is the rendered form if nothing fits.
 """
 
 

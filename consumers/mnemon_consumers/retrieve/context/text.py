@@ -1,4 +1,4 @@
-"""Format of stored text in a prompt, so that the text stays within its line and counts as data."""
+"""Format of stored texts and values in a context: indented lines, values in words, timestamps, tools."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

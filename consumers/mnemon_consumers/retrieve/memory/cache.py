@@ -16,8 +16,7 @@ COUNTED_CONVERSATIONS: Final = 10_000
 """Maximum number of conversations whose counts are cached; each takes a few hundred bytes."""
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
-"""Maximum number of bytes of rows that searches looked up; enough for 64 users who search a lot, and
-for over 1,000 who search little."""
+"""Maximum number of bytes of rows that searches of all users looked up."""
 
 NEWEST_MESSAGES: Final = 256 * 1024 * 1024
 """Maximum number of bytes of the newest messages; usually enough for 50 messages of 7,000 users."""

@@ -98,7 +98,9 @@ class SnapshotResolver:
             position = moment
         end = await read_log_end(self._broker.stream_context)
         if not position and (first := await find_first_event_from(self._broker.stream_context, 1)):
-            raise InvalidBody("as_of", f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}; give a later time")
+            raise InvalidBody(
+                "as_of", f"the log begins at {first[1]:%Y-%m-%dT%H:%M:%SZ}; give a later time or position"
+            )
         if not 0 < position <= end:
             raise InvalidBody(
                 "as_of",

@@ -37,10 +37,10 @@ class ProfileVerbs:
         return await_reply(answer_request())
 
     async def _check_size(self, address: Address, fields: Mapping[str, Any]) -> None:
-        """Refuse fields that make the user's data larger than a reply may be, before they are stored.
+        """Refuse fields that make the user's data exceed `UserLog.listing_limit`, before they are stored.
 
         Raises:
-            Refusal: no later `profile` or `context` of the user could be answered.
+            Refusal: the user's data would exceed the limit.
         """
         size = await self._log.find_excess_size(
             partial(self._memory.load_profile, address.owner),

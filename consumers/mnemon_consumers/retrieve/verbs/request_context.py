@@ -1,4 +1,4 @@
-"""Common parts of the verbs: the current time, and errors of the servers."""
+"""Common parts of the verbs: the current time, ids of events, and errors of the servers."""
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Iterator
@@ -53,7 +53,10 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
         problem = f"{_describe_log_error(error)}; repeat the request"
         raise Refusal("unavailable", problem, retryable=True) from error
     except DatabaseRefused as error:
-        problem = f"the database refused a value of the request: {error}; change the value"
+        problem = (
+            f"the database refused a value of the request, or of an event that it lacks so far: {error}; "
+            "change the value, or repeat the request later"
+        )
         raise Refusal("refused", problem) from error
 
 

@@ -62,10 +62,10 @@ class TaskVerb:
             return await self._list_tasks(address, position, task_id)
 
     async def _check_size(self, address: Address, event: TaskAddedV1) -> None:
-        """Refuse a task that makes the list of tasks larger than a reply may be, before it is stored.
+        """Refuse a task that makes the user's tasks exceed `UserLog.listing_limit`, before it is stored.
 
         Raises:
-            Refusal: no later `tasks` of the user could be answered.
+            Refusal: the user's tasks would exceed the limit.
         """
 
         def measure_changed(known: Sequence[StoredTask]) -> int:

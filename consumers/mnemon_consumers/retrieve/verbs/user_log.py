@@ -66,7 +66,7 @@ class UserLog:
             measure_changed: returns the bytes that the tasks or the data would have after the change.
 
         Returns:
-            None if a reply has room, or if the change makes the tasks or the data no larger.
+            None if `listing_limit` is kept, or if the change makes the tasks or the data no larger.
         """
         if measure_changed((await load(None)).value) <= self.listing_limit // 2:
             return None  # usual, even if the projections lack the user's last changes

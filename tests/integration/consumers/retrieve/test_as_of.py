@@ -178,7 +178,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
         )
     code, _, said = await problem(stock, as_of="2020-01-01T00:00:00Z")
     assert code == "bad_request"
-    assert re.fullmatch("as_of: the log begins at 20.*Z; give a later time", said)
+    assert re.fullmatch("as_of: the log begins at 20.*Z; give a later time or position", said)
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
