@@ -2,5 +2,6 @@
 
 Functions that read or write a bucket raise `nats.errors.Error` if the server does not answer. If the bucket
 is absent, they raise `SettingsNotProvisioned`, or for the bucket of API keys `ApiKeysNotProvisioned`.
-Functions that take a tenant raise `mnemon_contracts.subjects.InvalidId` if the id cannot be a tenant's.
+Functions that read or write a tenant's settings or residence in the bucket raise
+`mnemon_contracts.subjects.InvalidId` if the id cannot be a tenant's.
 """

@@ -40,7 +40,7 @@ class SettingsEntry(NamedTuple):
     """The newest entry of a key in the bucket of settings."""
 
     document: Document
-    """The settings that apply; if the newest entry is not valid, those of an older entry, or none."""
+    """The entry, parsed; for an invalid entry, see `read_newest_default` and `read_newest_of_tenant`."""
     revision: int
     """Revision of the entry; 0 if the key was never written."""
     body: bytes

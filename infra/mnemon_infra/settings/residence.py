@@ -153,7 +153,7 @@ def apply_residence(residences: dict[str, Residence], key: str, body: bytes | No
 
 def log_invalid_residence(key: str, error: ValueError) -> None:
     """Log that an entry is ignored because it is not valid."""
-    log.error("residence rejected as invalid, former residence stays", key=key, error=str(error))
+    log.error("residence ignored as invalid, former residence stays", key=key, error=str(error))
 
 
 async def read_residence(connection: Client, tenant: str) -> StoredResidence:

@@ -246,7 +246,7 @@ class LiveSettings:
                 self._of[tenant] = resolve_settings(self._default, own)
         except InvalidBody as error:
             log.error(
-                "tenant settings rejected as invalid, using the general settings",
+                "tenant settings ignored as invalid, using the general settings",
                 tenant=tenant,
                 error=str(error),
             )

@@ -43,7 +43,7 @@ async def test_unreadable_residence_leaves_the_others_in_the_list(connection: Cl
     with capture_logs() as said:
         assert await list_residences(connection) == {"acme": MOVED, "globex": MOVED}
     assert {(each["event"], each["key"]) for each in said} == {
-        ("residence rejected as invalid, former residence stays", key)
+        ("residence ignored as invalid, former residence stays", key)
         for key in ("residence.globex", "residence.initech", "residence.%20")
     }
 
