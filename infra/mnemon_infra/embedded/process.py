@@ -94,7 +94,8 @@ class ServerProcess(ABC):
     def require_port(self, port: int | None) -> None:
         """Check that the server can open a port; None stands for any port.
 
-        A port that a server of the same folder holds is not checked: `start` ends that server.
+        While a server that a killed run left in the folder still runs, no port is checked: that server may
+        hold it, and `start` ends that server.
 
         Raises:
             ServerPortTaken: the port cannot be opened, for example because another program has it.

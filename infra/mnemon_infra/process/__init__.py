@@ -1,1 +1,1 @@
-"""Parts of a process: cancellation, faults, gate, disk space, sparse copies, data folder, priorities."""
+"""Parts of a process, such as its data folder, child processes, faults, and the priority of requests."""

@@ -64,7 +64,10 @@ class FolderVersion(BaseModel):
 
 
 class Endpoints(BaseModel):
-    """Content of `DIR/endpoints.json`: addresses of a running stack's servers. Operators' scripts read it."""
+    """Content of `DIR/endpoints.json`: addresses of a running stack's servers. Operators' scripts read it.
+
+    `http` is the address of the admin page.
+    """
 
     model_config = ConfigDict(frozen=True)
 
