@@ -131,7 +131,7 @@ async def swap_server_collections(deployment: Deployment, to: Deployment) -> Non
 def swap_closed_folder(deployment: Deployment, to: Deployment) -> None:
     """Swap the live folder of `deployment` with that of the generation `to`.
 
-    No process may have the live folder open.
+    The live folder becomes the former one. No process may have it open.
 
     Raises:
         VectorsInUse: a process has the live folder open.

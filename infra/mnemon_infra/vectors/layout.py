@@ -16,7 +16,10 @@ TENANT, USER = "tenant", "user"
 """Names of the stored fields that hold the owner of a point, in addition to its payload."""
 
 NO_TENANT = ""
-"""Value of the field `TENANT` that no point has. In a corpus without points, all terms are equally rare."""
+"""Value of the field `TENANT` that no point has.
+
+A query with `has_rarity` names it: among no points, the engine takes all terms for equally rare.
+"""
 
 FULL_SCAN_POINTS = 2_000
 """Maximum points of a user that the engine compares one by one; for more points, it uses an HNSW graph."""
