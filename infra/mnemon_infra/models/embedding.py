@@ -53,7 +53,7 @@ class Thresholds:
             other value.
         update_other: `update` for texts that are not English; None if the model needs no other value.
         trust_other: share of a similarity that counts in a search with a query that has mostly other letters
-            than Latin and Russian ones, or a Cyrillic letter that Russian lacks.
+            than Latin and Russian ones, or a letter of another Slavic language, such as `ї`.
         answerable: probability of an answer below which a search leaves out messages; None if the weights of
             answerability were fitted with another model.
     """
@@ -77,8 +77,8 @@ class Thresholds:
     def choose_trust(self, query: str) -> float:
         """Return the share of a similarity that counts in a search with this query.
 
-        The share is 1 if at least half of the letters are Latin or Russian, and Russian has every Cyrillic
-        letter among them; otherwise it is `trust_other`.
+        The share is 1 if at least half of the letters are Latin or Russian, and none is a Cyrillic letter of
+        another Slavic language, such as `ї`; otherwise it is `trust_other`.
         """
         known = len(_LATIN.findall(query)) + len(_RUSSIAN.findall(query))
         is_known = 2 * known >= len(LETTER.findall(query)) and not _OTHER_CYRILLIC.search(query)

@@ -59,13 +59,16 @@ _LOADING: Final = Lock()
 class RussianVectors:
     """Model that sums the vectors of a text's Russian words, numbers and pictographs; rare words weigh more.
 
-    Numbers, pictographs, and words that navec lacks, such as many names, get vectors computed from their
-    characters, which are similar to no other vector. Only the first `dimension` dimensions of navec's vectors
-    are used.
+    A word with a hyphen that navec lacks gets the sum of the vectors of its parts. Numbers, pictographs, and
+    other words that navec lacks, such as many names, get vectors computed from their characters, which are
+    similar to no other vector.
     """
 
     def __init__(self, navec: Navec, dimension: int) -> None:
-        """Compute the weights and the projection from loaded vectors; `dimension` is at most 300."""
+        """Compute the weights and the projection from loaded vectors.
+
+        The vectors of the model keep the first `dimension` of navec's 300 dimensions.
+        """
         counts = np.asarray(navec.vocab.counts, dtype=np.float64)
         self._places: dict[str, int] = navec.vocab.word_ids
         self._weights = SIF_A / (SIF_A + counts / counts.sum())
@@ -131,7 +134,7 @@ def _load_vectors(dimension: int) -> RussianVectors:
 
 
 def _hash_word(word: str, dimension: int) -> NDArray[np.float32]:
-    """Return a vector of about length 1 that only depends on the letters of a word."""
+    """Return a vector of length 1 that only depends on the characters of a word."""
     digest = hashlib.shake_128(word.encode()).digest(dimension)
     signs = np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - 127.5
     return signs / np.linalg.norm(signs)

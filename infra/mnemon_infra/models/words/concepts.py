@@ -43,7 +43,7 @@ _IMPLIED: Final = tuple(
         ("how old|сколько .{0,30}?лет|когда родил(?:ся|ась)", "age"),
     )
 )
-"""Phrases of questions that consist of stop words, each with a word whose concepts the question has."""
+"""Phrases of questions, each with a word: a question with the phrase has the concepts of the word."""
 
 
 class ConceptLexicon(NamedTuple):
