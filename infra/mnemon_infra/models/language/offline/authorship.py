@@ -48,7 +48,8 @@ def is_labelled(before: str) -> bool:
 def find_other_person(text: str, language: LanguageRules) -> OtherPersonForms | None:
     """Return the forms of the gender of a person whom a text names besides its author.
 
-    Return None if the text names no other person, or has a pronoun of its author as a subject.
+    Return None if the text names no other person, or has a pronoun or a verb of the first person. For
+    English, return None always: its verbs have a subject.
     """
     found = next((other for other in language.others if other.noun.search(text)), None)
     return found if found and not language.subject.search(text) else None
@@ -57,7 +58,7 @@ def find_other_person(text: str, language: LanguageRules) -> OtherPersonForms | 
 def is_about_other_person(clause: str, other: OtherPersonForms, language: LanguageRules) -> bool:
     """Return whether a clause may be about a person whom the text before it names.
 
-    Such a clause has a past tense verb of `other`, without a pronoun of the author as a subject before it.
+    Such a clause has a past tense verb of `other`, without a pronoun or a verb of the first person before it.
     """
     past = other.past.search(clause)
     return past is not None and not language.subject.search(clause, 0, past.end())

@@ -85,7 +85,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 
 def remove_speaker(text: str) -> str:
-    """Return the text of a fact without a speaker such as "User: " before it."""
+    """Return the text of a fact without "User: ", or the same in Russian. The name of a speaker stays."""
     return _SPEAKER.sub("", text)
 
 
@@ -175,8 +175,8 @@ def _require_single(facts: Sequence[KnownStatement]) -> str | None:
 def is_about_user(text: str) -> bool:
     """Return whether a statement may be about the user.
 
-    Such a statement names no relative, partner or best friend, and no other person with an illness or a diet.
-    A statement that a relative is or was born may be about the user.
+    Such a statement names no relative, partner, flatmate or best friend, and no other person with an illness
+    or a diet. An English statement that a relative is or was born may be about the user.
     """
     return _NOT_OF_THE_USER.search(straighten_quotes(text)) is None
 

@@ -329,8 +329,7 @@ class ValueCorrection(NamedTuple):
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
     """Return the correction that a sentence makes as a whole; None without a correction, or if it is unclear.
 
-    A question, a sentence with a quotation, and a sentence of more than `LONGEST` characters are no
-    corrections.
+    A sentence with `?` or `"`, and a sentence of more than `LONGEST` characters, are no corrections.
     """
     if len(text) > LONGEST or "?" in text or '"' in text:
         return None

@@ -77,7 +77,8 @@ class TokenizedSentence(NamedTuple):
     def clip(self, max_words: int) -> str:
         """Return the sentence, or its most informative part of at most `max_words` consecutive words.
 
-        The mark `…` shows that words are left out. A whole sentence without a mark at its end gets a period.
+        A part has `…` where words are left out, and at its end unless it ends with a mark such as `?`. A
+        whole sentence without a mark at its end gets a period.
         """
         if self.words <= max_words:
             return self.text if _END.search(self.text) else f"{self.text}."

@@ -74,12 +74,12 @@ class LanguageRules(NamedTuple):
         rules: the rules in order; the first that matches a sentence applies.
         opening: words without content at the beginning of a sentence.
         joint: words and punctuation marks after which a clause may begin within a sentence.
-        hedge: words before a statement that turn the statement into a condition, a wish or a quotation.
+        hedge: words before a statement that make it doubtful, such as "if", "maybe" or "said".
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
         task: a request after which a message has a text to work on, or the words of a role.
         joke: words that say that a sentence is a joke, at its end or at the beginning of the next sentence.
-        subject: pronouns of the author as a subject.
+        subject: pronouns and verbs of the first person; matches nothing if `others` is empty.
         others: forms of other people, by gender; empty if verbs of the language always have a subject.
         user: the language's word for a user.
         words: parts of patterns by name, such as `KIN` for relatives.
