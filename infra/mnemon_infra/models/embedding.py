@@ -45,6 +45,8 @@ def is_mostly_latin(text: str) -> bool:
 class Thresholds:
     """Values at which decisions change, for one embedding model; cosine similarities unless stated otherwise.
 
+    `update`, `update_other` and `duplicate` are for two facts whose relation alignment leaves open.
+
     Attributes:
         update: similarity above which a newer fact rewrites an older one.
         duplicate: similarity above which two facts say the same.

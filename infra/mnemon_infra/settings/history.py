@@ -31,7 +31,7 @@ from mnemon_infra.settings.store import change_settings
 
 
 class NoSuchRevision(Exception):
-    """The revision cannot be restored: it belongs to another key, is a deletion, or is no longer kept."""
+    """The revision cannot be restored: it is not stored for these settings, or is a deletion."""
 
 
 class SettingChange(NamedTuple):

@@ -1,4 +1,4 @@
-"""Generations of the vectors, each beside the rows that were derived from the same log.
+"""Vectors of generations: their places, opening, renaming, swap and removal.
 
 With the embedded engine, a generation is a folder beside the live one; on a Qdrant server, it is a set of
 collections.
