@@ -125,7 +125,7 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return all settings in force: the general ones, and those of each tenant that has its own."""
+        """Return the general settings, and those of each tenant that has its own; moves do not change them."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
@@ -293,7 +293,8 @@ def _parse_tenant(entry: KeyValue.Entry) -> str | None:
 async def read_settings(connection: Client, tenant: str | None = None) -> SettingsV1:
     """Return the settings in force, in general or for a tenant.
 
-    A tenant whose own settings are invalid has the general settings.
+    A tenant whose own settings are invalid has the general settings. A move of the tenant, which may stop
+    requests to language models, does not change the result.
     """
     default, own = await read_documents(connection, tenant)
     try:
