@@ -186,6 +186,7 @@ async def run_stack(
     Raises:
         FolderInUse: another process holds the folder.
         FolderTooNew: a newer version has written the folder.
+        OSError: the folder cannot be created or written.
         ServerPortTaken: a chosen port cannot be opened.
         ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.

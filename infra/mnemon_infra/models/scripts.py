@@ -1,4 +1,4 @@
-"""Characters of scripts that do not separate words by spaces."""
+"""Characters of scripts that do not separate all words and suffixes by spaces."""
 
 import re
 from typing import Final

@@ -125,7 +125,7 @@ class LiveSettings:
         return known[1]
 
     def list_settings(self) -> Iterable[SettingsV1]:
-        """Return the general settings, and those of each tenant that has its own; moves do not change them."""
+        """Return the general settings, and those of each tenant that has its own. No move changes them."""
         return [self.value, *self._of.values()]
 
     def list_tenants(self) -> Iterable[str]:
