@@ -104,7 +104,8 @@ async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSamp
     Args:
         database: the generation to compare.
         rows: the rows that the events must have. Each copy of an event is checked separately.
-        sample: the users whose values are compared; presence and position of rows are checked for all users.
+        sample: the users whose values are compared. The check that a row exists, with the right position and
+            with its content, covers all users.
     """
     expected = list(rows)
     try:

@@ -20,7 +20,7 @@ from mnemon_infra.database.query_parts.item_states import SUMMARIES, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 OWNERS_PER_QUERY: Final = 16
-"""Maximum number of users that one query checks."""
+"""Maximum number of users, or of summaries, that one query checks."""
 
 _OWNERS: Final = """
     SELECT tenant, user_id FROM clears

@@ -10,7 +10,7 @@ from mnemon_infra.database.erasure.users import PROJECTED_TABLES
 from mnemon_infra.database.tables import IS_OPEN, WAITS, erasures
 
 COMPARED_TABLES: Final = tuple(table.name for table in (*PROJECTED_TABLES, erasures))
-"""Tables that a move compares: the projections. All other tables hold unfinished work of `extract`."""
+"""Tables that a move compares: all projections."""
 
 
 @query

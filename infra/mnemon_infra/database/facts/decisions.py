@@ -30,7 +30,9 @@ class ProposalRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Counts of batches; a batch counts once for each of its users.
+    """Counts of batches: a batch counts once for each of its `batch.intended` events.
+
+    Each of its users has one such event, or several if the batch has many windows of the user.
 
     Attributes:
         intended: number of all batches.

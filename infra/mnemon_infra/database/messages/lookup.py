@@ -48,8 +48,8 @@ class MessageLookup(NamedTuple):
 class PeriodLookup(NamedTuple):
     """A request for messages that were sent from `start` up to, but not including, `end`.
 
-    Of a period with more than `limit` messages, the lookup returns `limit` of them, spread evenly over the
-    period. It looks at no more than `SAMPLE_FACTOR` times `limit` messages, so that it returns fewer if most
+    Of a period with more than `limit` messages, the lookup returns `limit` of them, spread evenly in log
+    order. It looks at no more than `SAMPLE_FACTOR` times `limit` messages, so that it returns fewer if most
     messages of the period are removed.
     """
 
@@ -77,8 +77,8 @@ class Surroundings(NamedTuple):
 
     Attributes:
         messages: all these messages, with their log positions as keys.
-        following: for the log position of a message, that of the next message of its conversation. Only
-            messages around one of the first `anchor_count` requested messages have an entry.
+        following: for the log position of a message, that of the next message of its conversation. Only the
+            first `anchor_count` requested messages, and those around them, have an entry.
     """
 
     messages: dict[int, VisibleMessage]

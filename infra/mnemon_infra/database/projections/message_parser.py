@@ -54,8 +54,7 @@ def parse_message(body: bytes) -> ParsedMessage | None:
     """Parse a message; None if the contract `MessageV1` has to parse the body.
 
     The contract has to parse bodies that do not match `ParsedMessage`, are too large, may be nested too
-    deeply, or might be refused by PostgreSQL: with U+0000, with bytes that are not UTF-8, or with values out
-    of range.
+    deeply, contain U+0000 or bytes that are not UTF-8, or have an id or a time out of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         return None

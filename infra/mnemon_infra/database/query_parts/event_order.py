@@ -52,7 +52,8 @@ def is_owned(table: FromClause) -> ColumnElement[bool]:
 def select_timeline() -> CTE:
     """Select every start: position 0, each `started` event, and first messages of conversations.
 
-    A message starts a conversation if its subject names the conversation, and no earlier start exists.
+    A message starts a conversation if it is the first whose subject names the conversation, and no earlier
+    `started` event has started it.
     """
     named = _select_first_messages()
     earlier = starts.alias("earlier")
