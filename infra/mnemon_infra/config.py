@@ -72,8 +72,8 @@ class Deployment(BaseSettings):
     embedding_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
-        description="API key of the embedding endpoint. Required, unless MNEMON_EMBEDDING_URL names an "
-        "endpoint that needs no key.",
+        description="API key of the embedding endpoint. Required for the embedding provider `openai`, unless "
+        "MNEMON_EMBEDDING_URL names an endpoint that needs no key.",
     )
     reranker_url: str | None = Field(
         default=None,

@@ -19,8 +19,8 @@ is unknown before the log stores the event.
 MOVED: Final = "Mnemon-Moved"
 """Header of an event that a move copied from another deployment: `<position>:<time>:<event id>`.
 
-Position and time are those of the other log, the time in nanoseconds since 1970; the id is empty if the body
-has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header sets the time
+Position and time are those of the other log, the time in nanoseconds since 1970; the id is empty if only the
+body has it. `Nats-Msg-Id` of such an event identifies the copy. A bot that sends the header sets the time
 and the id of its own events, which it may do with `sent_at` and `id` too.
 """
 
@@ -31,7 +31,7 @@ class MovedFrom(NamedTuple):
     Attributes:
         position: position of the event in the other log.
         at: time at which the other log stored the event, in nanoseconds since 1970.
-        event_id: `Nats-Msg-Id` of the event in the other log; None if the body has the id.
+        event_id: id of the event in the other log; None if only the body has the id.
     """
 
     position: int
@@ -130,7 +130,7 @@ def read_message_id(headers: Mapping[str, str]) -> str | None:
     """Return `Nats-Msg-Id` of an event; for an event that a move copied, the id before the move.
 
     Returns:
-        None if the event has, or had, no such header.
+        None if the event has no such header, or if only the body of a moved event has the id.
     """
     moved = parse_moved(headers)
     return headers.get(MESSAGE_ID) if moved is None else moved.event_id

@@ -25,7 +25,8 @@ _SAMPLED: Final = 1
 class SpanFactory:
     """Factory of the spans of this process. OpenTelemetry's variables set the sampler and the destination.
 
-    No span contains a tenant, a user or a text: the position and the id of an event are enough to find these.
+    No span contains a tenant, a user or a text, unless a bot puts one into the id of an event: the position
+    and the id are enough to find the event.
     """
 
     def __init__(self, version: str, consumers: Sequence[str]) -> None:

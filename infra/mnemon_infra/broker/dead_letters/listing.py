@@ -24,7 +24,10 @@ from mnemon_contracts.subjects import (
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored_messages
 
 LetterKind = Literal["event", "trigger", "answer"]
-"""Kind of an original: an event of the log, a trigger, or an answer of a model, which is in no stream."""
+"""Kind of an original: an event of the log, a trigger, or the outcome of a request to a model.
+
+An outcome, such as an answer that cannot be read, is in no stream.
+"""
 
 _FIRST_RANGE: Final = 64
 """Positions in the first range that `read_newest_letters` reads; each further range is twice as long."""

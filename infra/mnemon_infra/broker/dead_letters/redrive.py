@@ -38,7 +38,10 @@ another position in the log.
 
 @dataclass(frozen=True, slots=True)
 class RedrivenLetter:
-    """Result of a redrive that published the original again, at the position `sequence` of its stream."""
+    """Result of a redrive that published a message, at the position `sequence` of its stream.
+
+    The message is the original or, for a window, a trigger.
+    """
 
     sequence: int
 
@@ -72,7 +75,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
 async def redrive_letter(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> RedrivenLetter | AppliedLetter | KeptLetter:
-    """Publish the original of a letter again, then remove the letter.
+    """Publish the original of a letter again, or a trigger for a window, then remove the letter.
 
     If the projections have the event already, only the letter is removed. A letter whose original cannot be
     published stays. A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger

@@ -51,7 +51,7 @@ class LogRange(NamedTuple):
 class ErasedUser:
     """Erasure of a user: the events below the log position `below`, and those with a source below it.
 
-    A message without a log position, such as a trigger, is erased if it was stored before `at`.
+    A dead letter that names no log position, such as that of a trigger, is erased if it is older than `at`.
     """
 
     owner: Owner

@@ -286,7 +286,7 @@ def build_open_configuration() -> str:
 
 
 def quote_text(text: str) -> str:
-    r"""Return a text as a JSON string without `\u` escapes, which nats-server cannot read."""
+    r"""Return a text as a JSON string whose letters are not escaped: nats-server cannot read `\u` escapes."""
     return json.dumps(text, ensure_ascii=False)
 
 

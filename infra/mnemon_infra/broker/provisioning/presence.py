@@ -40,7 +40,7 @@ LOG_ABSENT_STEP = (
 
 
 class StreamsMissing(Exception):
-    """Streams are absent; the message names them and the next step."""
+    """Streams are absent; the message has the next step. If the log is absent, it names only the log."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if LOG in names:

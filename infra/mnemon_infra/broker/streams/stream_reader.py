@@ -27,7 +27,7 @@ PAGE: Final = 1000
 """Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes of a page. The largest message has fewer."""
+"""Maximum bytes of a page. A message that is larger cannot be read."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
