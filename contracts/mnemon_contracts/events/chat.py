@@ -57,7 +57,8 @@ class StartedV1(Event):
 
     discard_previous: bool = Field(
         default=False,
-        description="Discard all earlier messages of the user, in every conversation, tool results included.",
+        description="Discard all earlier messages and summaries of the user, in every conversation, tool "
+        "results included.",
     )
 
 
