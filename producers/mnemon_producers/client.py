@@ -207,8 +207,8 @@ class MemoryClient(MemoryTools):
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` has reported the events that are
-                stored.
+            PublishFailed: an event is not known to be stored; `progress` has reported all batches before its
+                batch.
         """
         return await self._publisher.publish_many(events, progress)
 
@@ -225,7 +225,7 @@ class MemoryClient(MemoryTools):
         Args:
             user: the user whose conversation it is.
             conversation: the id of the conversation; None makes a UUID from the event's id.
-            discard_previous: remove all earlier messages of the user, in every conversation.
+            discard_previous: remove all earlier messages and summaries of the user, in every conversation.
             id: the event's identity, as in `publish`.
 
         Raises:

@@ -16,7 +16,7 @@ log = logging.getLogger("mnemon.client")
 
 
 async def connect(url: str, **options: Any) -> Client:
-    """Connect to the first server in `url` that answers.
+    """Try the servers in `url` in random order, and connect to one that answers.
 
     A login in `url` takes precedence over the login that variables of the environment name.
 

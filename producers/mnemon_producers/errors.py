@@ -62,7 +62,8 @@ class TenantMoved(AskFailed):
     """The tenant has moved to another deployment: connect to `moved_to`, and publish and ask there.
 
     `moved_to` is the address of the NATS servers there, without a login. The old deployment still stores
-    events that a bot publishes; the operator's `mnemon tenant move` forwards them.
+    events that a bot publishes; the operator's `mnemon tenant move` forwards them, except removals of
+    messages if the user has newer events in the other deployment.
     """
 
     def __init__(self, error: AskError) -> None:

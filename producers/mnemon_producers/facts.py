@@ -272,8 +272,8 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        From then on, no reply contains a removed fact, except with an earlier `as_of`. Soon after, only the
-        log and snapshots contain its text.
+        From then on, no reply contains a removed fact, except with an earlier `as_of`. The log, snapshots and
+        backups keep its text.
 
         Args:
             user: the user whose fact it is.

@@ -24,7 +24,7 @@ _TIME = "%I:%M %p on %d %B, %Y"
 
 
 class NotLocomo(ValueError):
-    """The text is not a LoCoMo file. The message names the invalid field; the caller adds the next step."""
+    """The text is not a LoCoMo file. The message says why; the caller adds the next step."""
 
 
 class _Turn(BaseModel):

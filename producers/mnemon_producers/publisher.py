@@ -125,8 +125,8 @@ class Publisher:
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` has reported the events that are
-                stored.
+            PublishFailed: an event is not known to be stored; `progress` has reported all batches before its
+                batch.
         """
         done = Published()
         in_flight: deque[asyncio.Task[Published]] = deque()

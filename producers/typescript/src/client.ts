@@ -75,7 +75,7 @@ const LONGEST_PAUSE = 2_000;
 /** Number of facts per page of `readAll`. */
 const PAGE_SIZE = 500;
 
-/** Verbs with the timeout `save`, because `retrieve` waits for a decision or an erasure. */
+/** Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of the lexicon. */
 const SLOW_VERBS: ReadonlySet<keyof Requests> = new Set(["save", "update", "forget", "erase"]);
 
 /** Codes of errors for which `search` returns an empty reply. */

@@ -1,4 +1,4 @@
-/** Errors that a bot can get from its memory, each with the next step. */
+/** Errors that a bot can get from its memory. */
 
 import type { AskError, RejectedEvent } from "./contracts.js";
 

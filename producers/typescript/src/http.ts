@@ -6,7 +6,7 @@ import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, 
 
 /** Options of `connectHttp`. */
 export interface HttpOptions {
-  /** An API key, which decides the tenant. `mnemon up` writes the first one to the file `gateway/key`. */
+  /** An API key, which decides the tenant. `mnemon up` writes the first one to `gateway/key` in its data folder. */
   key: string;
   timeouts?: Partial<Timeouts>;
   /** Function in the place of the global `fetch`. */

@@ -31,7 +31,7 @@ const LOG = "LOG";
 /** Next step after an acknowledgement that JetStream did not write. */
 const CHECK_RESPONDER = "check that no other program answers there";
 
-/** Milliseconds that closing waits for a connection that is lost. */
+/** Maximum milliseconds that closing waits for what is pending, for example on a lost connection. */
 const CLOSE_TIMEOUT = 2_000;
 
 /**

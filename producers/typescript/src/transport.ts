@@ -1,4 +1,4 @@
-/** Port of the client: a transport makes one attempt at a time, and the client repeats attempts. */
+/** Port of the client: a transport makes one attempt at a time, and the client repeats attempts to publish. */
 
 import type { ChatEvents, Requests } from "./contracts.js";
 import type { RequestError } from "./errors.js";
