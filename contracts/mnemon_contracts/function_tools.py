@@ -23,7 +23,7 @@ class FunctionTool:
         required: arguments that the model must set, besides the required fields of the contract.
         fixed: fields with a constant value.
         changes: whether the call changes memory.
-        adds: whether the call only adds to memory.
+        adds: whether a call that changes memory is shown to MCP as not destructive.
     """
 
     name: str

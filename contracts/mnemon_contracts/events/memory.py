@@ -409,9 +409,9 @@ class WindowAnsweredV1(Event):
     from_seq: Sequence = Field(description="First log position of the window.")
     to_seq: Sequence = Field(description="Last log position of the window.")
     outcome: Literal["proposed", "nothing", "gone", "dead"] = Field(
-        description="`proposed`: facts were proposed; `nothing`: the answer had no facts; `gone`: "
-        "the messages were removed; `dead`: the window could not be read and is a dead "
-        "letter."
+        description="`proposed`: facts were proposed; `nothing`: no facts were proposed; `gone`: the "
+        "messages were removed, or none of them is worth reading; `dead`: the window could not be read and "
+        "is a dead letter."
     )
     proposed: int = Field(default=0, ge=0, description="Number of facts that were proposed.")
     repaired: bool = Field(
