@@ -37,7 +37,10 @@ class BrokerTooOld(BrokerUnreachable):
 
 
 async def report_error(error: Exception) -> None:
-    """Log an error that nats-py reports in the background. A denied permission is reported only here."""
+    """Log an error that nats-py reports in the background, such as a denied permission.
+
+    A request without permission ends with a timeout, and a subscription without permission with no error.
+    """
     if "permissions violation" in str(error).lower():
         log.error(
             "permission denied by the server",

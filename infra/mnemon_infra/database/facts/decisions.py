@@ -19,7 +19,7 @@ DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.reject
 
 
 class ProposalRecord(NamedTuple):
-    """A proposal: its log position, user, id and lineage, and the id that its decision must have."""
+    """A proposal: its log position, user, id and lineage, and the id that `dedupe` gives its decision."""
 
     seq: int
     owner: Owner
