@@ -195,6 +195,4 @@ def _show_conclusion(audit: "Audit", data: Path | None) -> None:
     for kind in sorted(faults.counts):
         typer.echo(f"  {MEANINGS[kind]}: {complete_next_step(NEXT_STEPS[kind], data)}")
     sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
-    typer.secho(
-        f"{format_count(faults.total, 'event', 'is')} not accounted for: {sequences}", fg="red", bold=True
-    )
+    typer.secho(f"{format_count(faults.total, 'fault')}; lowest positions: {sequences}", fg="red", bold=True)

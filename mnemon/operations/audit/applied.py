@@ -92,7 +92,7 @@ class LogAudit:
             self.matched.add(seq)
 
     def _judge_deviation(self, row: Row, deviation: RowDeviation, erased: Erasures) -> None:
-        """Count the outcome of an event whose stored row deviates from the expected one, or add a fault."""
+        """Count the outcome of an event whose row is missing, differs or has no content, or add a fault."""
         if deviation.stored is None and row.seq in self._dead:
             self.outcomes.dead[self._dead[row.seq]] += 1
         elif _has_no_row(row, deviation) and is_erased(row, erased):

@@ -67,8 +67,8 @@ class AuditFault:
 
     Attributes:
         seq: log position of the event; for a row or a point, the position that it names.
-        consumer: the consumer that is responsible.
-        where: table or collection.
+        consumer: the consumer that is responsible; `persist-sweep` for content that a sweep removes.
+        where: table or collection; `DEAD` for a missing dead letter, `content` for content of any table.
         detail: further details, such as an id, a reason or the columns that differ; may be empty.
     """
 

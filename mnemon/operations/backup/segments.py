@@ -36,7 +36,7 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def payload(self) -> bytes:
-        """The body of the event, in bytes as the log has it."""
+        """The body of the message, in bytes as the log or the bucket has it."""
         return self.raw or self.body.encode()
 
 

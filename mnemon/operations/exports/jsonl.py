@@ -1,9 +1,9 @@
 """A user's memory as lines that `mnemon import jsonl` takes (`mnemon.operations.memory_lines`).
 
-Messages come first, each summary right after the last message that it covers; then facts, tasks, documents
-and profile fields. An import therefore publishes a summary together with its messages, and `compact` does not
-write another. The order of lines does not depend on the time of the export: an export of imported lines gives
-the same lines.
+Messages come first, with the starts and clears of conversations. Each summary or answered window follows the
+last message that it covers, so that an import publishes a summary together with its messages, and `compact`
+does not write another. Then come facts, tasks and documents, and at the end profile fields. The order of
+lines does not depend on the time of the export: an export of imported lines gives the same lines.
 """
 
 import heapq

@@ -52,8 +52,8 @@ def compare_files(
         collection: name of the collection.
         origin: kind of the folder: `repository` or `folder`.
         digests: SHA-256 of the text of each file to index, by path.
-        left_out: paths of files that exist and are not indexed now, and of folders that cannot be read, which
-            end with `/`; their documents stay.
+        left_out: paths of files and folders that cannot be read; those of folders end with `/`. The documents
+            of these files, and of files in these folders, stay.
         known: documents of the collection.
     """
     documents = {

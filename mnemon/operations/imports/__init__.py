@@ -1,1 +1,1 @@
-"""Import of chats and facts from other systems."""
+"""Import of memory from files and from tables of other programs."""

@@ -52,7 +52,7 @@ class LeftOutRecord(NamedTuple):
 
 
 class ImportDoubt(NamedTuple):
-    """A guess of the reader, or a possible mistake, that a person should check."""
+    """A remark for a person to check: a guess of the reader, a possible mistake, or an erased chat."""
 
     place: str
     reason: str

@@ -30,7 +30,7 @@ class ImportReport:
         judged_by_default_policy: number of proposed facts that the default policy accepted or rejected; an
             import asks the policy of their tenant.
         first: the first refused records, at most `MAX_FIRST`.
-        doubts: number of guesses and possible mistakes.
+        doubts: number of remarks that a person should check, see `ImportDoubt`.
         first_doubts: the first doubts, at most `MAX_FIRST`.
         last_seq: highest log position of the events that were sent; 0 if none was sent.
     """
@@ -75,7 +75,7 @@ class ImportReport:
             self.keep(refused)
 
     def count_doubt(self, doubt: ImportDoubt) -> None:
-        """Count a guess or possible mistake that a person should check."""
+        """Count a remark that a person should check."""
         self.doubts += 1
         if len(self.first_doubts) < MAX_FIRST:
             self.first_doubts.append(doubt)

@@ -1,4 +1,4 @@
-"""Logins of a restored deployment, which requires a login if the deployment of the backup required one."""
+"""Logins of a restored deployment, which requires one if the backup has logins or its server required one."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from mnemon_infra.process.data_folder import replace_file
 
 
 class ServerOpen(Exception):
-    """The server requires no login, unlike the server of the backup; the message names the next step."""
+    """The server requires no login, although the backup demands one; the message names the next step."""
 
     def __init__(self, step: str) -> None:
         super().__init__(
-            "the NATS server requires no login, but the server of the backup did, so nothing was "
-            f"restored: {step}; then restore again"
+            "the NATS server requires no login, but the backup has logins or its server required one, so "
+            f"nothing was restored: {step}; then restore again"
         )
 
 

@@ -80,7 +80,9 @@ class TenantCopy:
         self.reached = 0
 
     async def load_positions(self) -> None:
-        """Read the tenant's events in both logs; set `positions`, `foreign`, `first_copy` and `last_copy`.
+        """Set `positions`, `foreign`, `first_copy` and `last_copy` from the events in the target's log.
+
+        In a revert, `positions` also gets the events of the source's log that the move copied there.
 
         Raises:
             nats.errors.Error: a server does not answer.

@@ -58,7 +58,7 @@ async def test_audit_of_running_consumers_ends_with_0_or_1(
 
         shown = await mnemon("audit", "--sample", "10", **servers)
         assert shown.code == 1
-        assert shown.out.splitlines()[-1] == f"2 events are not accounted for: {last}"
+        assert shown.out.splitlines()[-1] == f"2 faults; lowest positions: {last}"
         assert "mnemon rebuild" in shown.out
 
         wrong = await mnemon("audit", "--sample", "0", **servers)
