@@ -130,7 +130,7 @@ async def set_(
 
     After a change of the embedding model, the command prints the further steps.
 
-    A value is JSON, otherwise text; `null` clears a setting that has no value by default. `unset` restores
+    A value is JSON, otherwise text; some settings accept `null`, which stands for no value. `unset` restores
     the default. A list is set as a whole:
 
     `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "output": 0.6}]'`

@@ -50,7 +50,7 @@ async def backup(
     """Back up the log, settings, API keys, logins and erasures, while everything runs.
 
     The first run copies the whole log. A further run with the same destination copies new events, and
-    rewrites segments that contain events erased since then, so that the backup has no text of an erased user.
+    rewrites segments with events that the log no longer has: the backup then has no text of an erased user.
     If a run is killed, the segments that the manifest names can be restored, and the next run continues from
     there. The first run writes its first manifest at its end, or earlier after 100,000 events or 32 MiB
     before compression.
@@ -136,5 +136,5 @@ def _show_result(result: "BackupResult", check: str, destination: str, as_json: 
     )
     if result.rewritten:
         rewritten = format_count(result.rewritten, "segment", "was")
-        typer.echo(f"{rewritten} written again without events that were erased since.")
+        typer.echo(f"{rewritten} written again without events that the log no longer has.")
     typer.echo(f"To check the backup: {check}")

@@ -1,1 +1,1 @@
-"""Commands on a deployment: provisioning, status, logins, cost."""
+"""Commands on a deployment, such as `provision`, `migrate`, `status`, `audit`, `auth` and `usage`."""

@@ -96,6 +96,9 @@ def telegram(
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
+    If an earlier import took another sender for the assistant, an import with --bot first erases that
+    conversation, with the facts that were extracted from it alone.
+
     Exits with code 1 if a record is refused, or with code 2 if no message is from the sender in --bot.
 
     Example: `mnemon import telegram result.json --tenant acme --dry-run`

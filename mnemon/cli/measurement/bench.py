@@ -82,9 +82,10 @@ def bench(
     Compare the ratios, which are valid on a slow machine, too. The benches `secrets` and `dedupe-quality`
     start no servers.
 
-    The bench `soak` runs a mixed load for hours on one data folder, and fails if memory, rows, messages,
-    files or connections keep growing. If MNEMON_QDRANT_URL names a Qdrant server, the other benches store
-    vectors on that server, each in its own collections, which are deleted at the end.
+    The bench `soak` runs a mixed load for hours on one data folder, and fails if memory, disk use, rows,
+    messages, files, connections, threads or processes keep growing. If MNEMON_QDRANT_URL names a Qdrant
+    server, the other benches store vectors on that server, each in its own collections, which are deleted at
+    the end.
 
     Exits with code 1 if a target is missed.
 

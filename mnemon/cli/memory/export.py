@@ -61,9 +61,9 @@ async def jsonl(
     """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
     sources, summaries, profile fields, tasks and documents.
 
-    The export leaves out what was cleared, removed or erased, and facts that were forgotten or evicted, or
-    have expired. A file given by -o appears when the export is complete; standard output has all lines if the
-    command ends with code 0.
+    The export leaves out what was cleared, discarded, removed or erased, and facts that were forgotten or
+    evicted, or have expired. A file given by -o appears when the export is complete; standard output has all
+    lines if the command ends with code 0.
 
     Exits with code 1 if mnemon keeps nothing of the named user or tenant.
 

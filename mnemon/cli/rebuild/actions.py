@@ -323,8 +323,9 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
     show_result(
         as_json,
         {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
-        f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. It does"
-        f" not change;\nremove it with `{complete_command(f'mnemon rebuild --drop {schema}', data)}`.",
+        f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. Only"
+        " erasures change it.\n"
+        f"Remove it with `{complete_command(f'mnemon rebuild --drop {schema}', data)}`.",
     )
     return ExitCode.DONE
 

@@ -50,7 +50,8 @@ async def gateway(
             refuse(
                 ExitCode.USAGE_ERROR,
                 f"{origin!r} of --allow-origin is not an origin, so no web page would match it",
-                "Write it as browsers send it, without a path or a slash at its end: https://chat.example.com",
+                "Write it as browsers send it, in lowercase, without a path, a slash at its end or the usual "
+                "port of HTTP or HTTPS: https://chat.example.com",
             )
     deployment = require_deployment(data, "broker")
     listening = open_socket("the gateway", host, port)

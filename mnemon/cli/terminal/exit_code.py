@@ -117,8 +117,8 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     `mnemon.__main__` explains a missing module, and a standard output that cannot be written. A fault that
     `end_process` reported ends the command with code 3. SIGTERM and the end of the terminal cancel the
     command, so that it stops the servers that it started. The exit code is then 128 plus the number of the
-    signal. A command that uses `StopSignals` handles signals itself, and ends with code 0 even if the signal
-    comes during its start.
+    signal. A command that uses `StopSignals` handles signals itself. If `StopSignals` cancels the command,
+    the exit code is 0, unless the command catches the cancellation.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
