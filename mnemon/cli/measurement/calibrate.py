@@ -44,7 +44,7 @@ async def calibrate(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the similarity thresholds above which two facts say the same, for an embedding model.
+    """Find, for an embedding model, the similarities above which a fact repeats or updates another.
 
     Each line of the file is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`,
     `update` or `different`. Pairs that the rules of `dedupe` decide are left out. Precision and recall count

@@ -151,8 +151,8 @@ def search(
 ) -> None:
     """Search a user's memory for a query, best hits first.
 
-    If nothing is found, the command says whether the user has no memory, or has messages that were not
-    searched.
+    If nothing is found, the command says whether the user has neither facts nor messages, or whether messages
+    exist and only facts were searched. It does not say so with --json or --as-of.
 
     Exits with code 1 if nothing is found, or with code 3 if nothing is found and a scope could not be
     searched.

@@ -70,7 +70,7 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are live; return whether a swap of vectors was due.
 
-    Other errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
+    The errors of `set_embedding` and `mnemon_infra.vectors.vector_index.open_index` propagate.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
