@@ -240,9 +240,8 @@ class ChatConversation:
             self._screen.show_candidates(reply.candidates)
             return
         self._forgotten = reply
-        self._screen.show_note(
-            f"Forgotten: {reply.id} {make_printable(reply.text or '')}\n/restore restores it."
-        )
+        restoration = "" if reply.restore is None else "\n/restore restores it."  # none if it had expired
+        self._screen.show_note(f"Forgotten: {reply.id} {make_printable(reply.text or '')}{restoration}")
 
     async def _restore_fact(self, _: str) -> None:
         if self._forgotten is None:
