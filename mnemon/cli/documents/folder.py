@@ -83,7 +83,7 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCo
     except (InvalidBody, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error), "Check --tenant, --user and --collection")
     except AskFailed as failed:
-        again = "Then run the same command again: it does not send unchanged files twice"
+        again = "Remove the cause, then run the same command again: it does not send unchanged files twice"
         problem = complete_next_step(str(failed), request.target.data)
         refuse(ExitCode.UNAVAILABLE if failed.retryable else ExitCode.NEGATIVE_RESULT, problem, again)
     _show_changes(request, reading, changes, max(known.seen_seq, sent))

@@ -209,7 +209,7 @@ async def locomo(
     except NotConnected as error:
         refuse_connection(error, data)
     except PublishFailed as error:
-        again = "Then run the import again: each message is kept once"
+        again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
     _show_conversations(conversations, published, as_json)
     return ExitCode.DONE

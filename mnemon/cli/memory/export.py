@@ -276,7 +276,7 @@ async def _run_mirror(
             await _follow_until_stopped(mirror, stop)
             return mirror.counts
     except DatabaseUnavailable as error:
-        refuse(ExitCode.UNAVAILABLE, f"the database cannot be used: {error}", _AGAIN)
+        refuse(ExitCode.UNAVAILABLE, f"the database cannot be used: {error}", f"Remove the cause. {_AGAIN}")
     except Error as error:
         refuse(
             ExitCode.UNAVAILABLE, f"the NATS server does not answer: {error}", f"Start the server. {_AGAIN}"
