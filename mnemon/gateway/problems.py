@@ -169,7 +169,7 @@ def build_problem(error: Exception) -> Problem:
 
 
 def add_problem_handlers(application: FastAPI) -> None:
-    """Make an application answer an error of a route with problem details."""
+    """Make an application answer each error that `build_problem` knows with problem details."""
 
     async def answer_problem(_: Request, error: Exception) -> Response:
         return build_problem(error).to_response()

@@ -26,8 +26,6 @@ IDLE_SECONDS = 30.0
 class SlowClientProtocol(H11Protocol):
     """HTTP protocol that ends a connection whose client reads too slowly or is idle.
 
-    A client may be idle for up to `IDLE_SECONDS` seconds.
-
     uvicorn waits for a slow reader, and for the first request of a connection, without a limit: a client that
     does not read would keep its request open, even after its key was revoked.
     """

@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     """An answer of a model, parsed from a response that passes through the proxy.
 
     Attributes:
-        message: the answer as a message; None if the answer is incomplete, or there are several answers.
+        message: the answer as a message; None if it is incomplete or unreadable, or one of several.
         model: the model, as the provider names it.
         tokens: the tokens that the provider counted; None if it reported none.
         id: the provider's id of the answer.

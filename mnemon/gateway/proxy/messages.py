@@ -1,8 +1,8 @@
 """Messages of a request in one form for all wire formats, and the ids under which they are stored.
 
 A client sends the whole history with every request. `identify_messages` derives the id of a message from the
-conversation, its content and the content before it. A message that is sent again has the same id, and is
-stored once.
+conversation, its content and the content of the message before it. A message that is sent again has the same
+id, and is stored once.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Placement of a context in a request, so that a provider's prefix cache still serves the request.
 
-Parts that change seldom follow the client's system prompt. Parts that were found for this turn go into the
-last message of the user, because the cache cannot serve the part of a request that follows a change.
+Parts that change seldom follow the client's system prompt. All other parts go into the last message of the
+user, because the cache cannot serve the part of a request that follows a change.
 """
 
 import re

@@ -21,8 +21,8 @@ from mnemon.gateway.proxy.wire_format import WireFormat
 log = structlog.get_logger("proxy")
 
 TIMEOUTS: Final = httpx.Timeout(600.0, connect=10.0)
-"""Timeouts for connecting and between two parts of a response, in seconds, as in the official clients. A
-client with shorter timeouts disconnects, which ends the request."""
+"""Timeouts in seconds: 10 to connect, and 600 between two parts of a response, as in the official clients.
+A client with shorter timeouts disconnects, which ends the request."""
 
 
 class AnswerReader:

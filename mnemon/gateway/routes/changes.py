@@ -126,7 +126,10 @@ class _StreamPermission:
         self._failing_since: float | None = None
 
     async def is_valid(self) -> bool:
-        """Return whether the key is valid; True while checks fail, for up to `TAIL_TIMEOUT` seconds."""
+        """Return whether the key is valid, with the permissions that it had when the stream began.
+
+        While checks fail, return True for up to `TAIL_TIMEOUT` seconds.
+        """
         try:
             is_accepted = await self._callers.is_accepted(self._caller)
         except (BrokerError, Problem):
