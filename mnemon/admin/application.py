@@ -54,7 +54,7 @@ _USER_SECTIONS: Final = (
 )
 
 _MAX_FORM_BYTES = 2_000_000
-"""Maximum size of a form in bytes: enough for a long document, too small to fill a disk."""
+"""Maximum size of a form in bytes: enough for long texts, too small to fill a disk."""
 
 
 def create_application(parts: ServerConnections, access: Access, names: Collection[str] = ()) -> Starlette:

@@ -1,4 +1,4 @@
-"""Connections of the pages: one to each server, opened when the first page needs it."""
+"""Connections of the pages to NATS and PostgreSQL, each opened when a page first needs it."""
 
 import asyncio
 from collections.abc import AsyncIterator

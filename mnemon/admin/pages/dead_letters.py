@@ -191,7 +191,7 @@ def _describe_missing_letter(id_: int) -> PageError:
     return PageError(
         404,
         f"Dead letter {id_} does not exist",
-        "The dead letter was redriven, dropped or removed by retention, or never existed.",
+        "The dead letter was redriven, dropped, or removed by retention or an erasure, or never existed.",
         "See the list of dead letters.",
     )
 

@@ -22,7 +22,7 @@ BAR_WIDTH: Final = 1000
 
 
 class BudgetBar(NamedTuple):
-    """A section in the bar of the budget; `x` is its left edge, in units of `BAR_WIDTH` like `width`."""
+    """A section in the bar of the budget; `x` is its left edge. The whole bar has the width `BAR_WIDTH`."""
 
     name: str
     section: ContextSection

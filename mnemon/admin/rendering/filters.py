@@ -1,4 +1,4 @@
-"""Template filters that format numbers and times: `{{ seconds | age }}`. None becomes a dash."""
+"""Template filters that format values: `{{ seconds | age }}`. None becomes a dash in a number or a time."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -35,9 +35,9 @@ def describe_error(error: Exception) -> PageError | None:
         case DatabaseUnavailable() | DatabaseNotConfigured():
             return PageError(
                 503,
-                "The database does not answer",
+                "The database cannot be used",
                 str(error),
-                "Reload the page when the database answers; `mnemon status` shows the cause.",
+                "Reload the page when the cause is removed; `mnemon status` shows the cause.",
             )
         case SettingsContended():
             return PageError(

@@ -26,7 +26,7 @@ class EndedSessions:
     def add(self, id_: str, until: float) -> None:
         """Record that the session `id_` was ended.
 
-        `until` is the time at which the session would have expired, in seconds since 1970.
+        `until` is a time, in seconds since 1970, by which the session would have expired.
 
         Raises:
             OSError: the file cannot be written; the session is over only as long as this process runs.

@@ -35,7 +35,7 @@ _HEADERS: Final = {
 
 
 class RequestGuard:
-    """ASGI middleware that refuses requests from other sites, and keeps pages with memory out of caches.
+    """ASGI middleware that refuses forms from other sites, and keeps pages with memory out of caches.
 
     The guard detects a site whose name resolves to this machine (DNS rebinding): it accepts only IP
     addresses, `localhost` and `names` in the header `Host`.

@@ -134,5 +134,5 @@ async def test_unavailable_servers_are_named(deployment: Deployment) -> None:
         )
     no_database = Deployment(nats_url=deployment.nats_url, database_dsn="postgresql://x@127.0.0.1:1/x")
     async with browsing(no_database) as browser:
-        assert "The database does not answer" in words(await browser.see("/users", 503))
+        assert "The database cannot be used" in words(await browser.see("/users", 503))
         assert "the database cannot be used" in words(await browser.see("/overview/health"))
