@@ -128,7 +128,7 @@ def _make_messages(length: int) -> Iterator[LogEvent]:
 
 
 def _make_memory(length: int, positions: Sequence[int]) -> Iterator[LogEvent]:
-    """Yield facts, summaries that cover all but the `UNCOVERED` newest messages, and the profile.
+    """Yield facts, summaries of the oldest messages, and the profile.
 
     Args:
         length: number of messages of the conversation.

@@ -269,7 +269,7 @@ def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest
 def _count_results(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
     """Return the number of lines by result.
 
-    A line with the damage `left out`, and every line of a failed batch, counts as `processing`.
+    A line with the damage `left out`, and every line of a running or failed batch, counts as `processing`.
     """
     done = state.list_results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)

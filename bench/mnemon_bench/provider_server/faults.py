@@ -59,7 +59,7 @@ class ProviderFaults:
             the fault's `path`.
         is_cut: function that tells whether the answer to a text is cut in the middle, as at the limit of
             tokens.
-        rewrite: function that changes the body of the answer to a text, online and in a batch, in OpenAI's
+        rewrite: function that changes the body of the answer to a text, unless it is streamed, in OpenAI's
             format.
         refused: function that returns the status and the error, in OpenAI's format, with which a batch
             refuses the line of a text; None if the batch accepts the line.

@@ -64,7 +64,7 @@ class ProviderBatch:
         created_at: time of the creation, in seconds since 1970; a test may change it.
         polls: number of further polls that find the batch running.
         done: number of lines with an answer, counted from the first line.
-        results: lines of the results; None until a client asks for the results.
+        results: lines of the results; None until a response needs them. Later faults do not change them.
     """
 
     id: str

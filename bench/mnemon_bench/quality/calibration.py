@@ -160,7 +160,7 @@ def _recommend_thresholds(
 ) -> dict[str, float] | None:
     """Return the thresholds `update` and `duplicate`, each the highest that a language needs.
 
-    `duplicate` is not below `update`. Return None if no `update` of a language is precise enough.
+    `duplicate` is not below `update`. Return None if a language has no precise threshold for `update`.
     """
     update, duplicate = 0.0, 0.0
     for _, rows in _group_by_language(pairs):

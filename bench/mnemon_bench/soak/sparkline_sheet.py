@@ -9,10 +9,10 @@ from mnemon_bench.soak.trend import WARM_UP, Trend, find_trends
 
 _COLUMNS: Final = 3
 _CELL: Final = (240, 100)
-"""Width and height of a cell, in pixels."""
+"""Width and height of a cell, in units of the view box."""
 
 _LINE: Final = (216, 52)
-"""Width and height of a sparkline, in pixels."""
+"""Width and height of a sparkline, in units of the view box."""
 
 _MARGIN: Final = 12
 _HEADER: Final = 28

@@ -1,1 +1,1 @@
-"""Consumers and replays in separate processes, which benchmarks measure."""
+"""Consumers and replays in separate processes, which benchmarks measure, and a client for HTTP servers."""

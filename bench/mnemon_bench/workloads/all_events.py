@@ -78,7 +78,7 @@ class _EventGenerator:
         self._weights = [weight for weight, _ in kinds]
 
     def generate_event(self) -> LogEvent | None:
-        """Return the next event; None if it would change an item, such as a task, and the user has none."""
+        """Return the next event; None if the user lacks the items, such as a task, that it would change."""
         self._number += 1
         (make,) = self._chance.choices(self._kinds, self._weights)
         return make(self._chance.choice(self._users))

@@ -1,4 +1,4 @@
-"""Conversations for benchmarks of language models, and functions that wait for `extract` and `compact`."""
+"""Conversations for benchmarks, and functions that wait for `extract`, `compact` and `index`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
