@@ -2315,7 +2315,7 @@ export interface StartedV1 {
    */
   id?: string | null;
   /**
-   * Discard all earlier messages of the user, in every conversation, tool results included.
+   * Discard all earlier messages and summaries of the user, in every conversation, tool results included.
    */
   discard_previous?: boolean;
 }
@@ -2501,7 +2501,7 @@ export interface WindowAnsweredV1 {
    */
   to_seq: number;
   /**
-   * `proposed`: facts were proposed; `nothing`: the answer had no facts; `gone`: the messages were removed; `dead`: the window could not be read and is a dead letter.
+   * `proposed`: facts were proposed; `nothing`: no facts were proposed; `gone`: the messages were removed, or none of them is worth reading; `dead`: the window could not be read and is a dead letter.
    */
   outcome: "proposed" | "nothing" | "gone" | "dead";
   /**
