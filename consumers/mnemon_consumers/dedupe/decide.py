@@ -132,7 +132,8 @@ def settle_candidate(
         verdict = relate_facts(replaced.fact.text, text, likeness.words)
         if verdict.is_related:
             return _supersede_fact(candidate, replaced, verdict, known, settings)
-        facts = [each for each in facts if each.id != replaced.id]
+        if not verdict.is_covered:
+            facts = [each for each in facts if each.id != replaced.id]
         doubt = f"the proposal names a fact to replace, but {verdict.evidence}: that fact is kept"
     matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
     by = _describe_decision(proposal, text, matches, likeness, settings.dedupe, doubt)

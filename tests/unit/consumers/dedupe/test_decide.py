@@ -467,6 +467,13 @@ def test_supersedes_replaces_the_named_fact() -> None:
     )  # "pf_009" does not exist
 
 
+def test_supersedes_keeps_a_fact_that_says_more_than_the_proposal() -> None:
+    user = User()
+    first = saved(user.propose("Lives in York and is allergic to nuts"))
+    confirmed(user.propose("Lives in York", supersedes=first.fact_id))
+    assert user.texts() == {first.fact_id: "Lives in York and is allergic to nuts"}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -84,7 +84,9 @@ def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = Fals
         return decide_undecided(facts, "the newer fact may join parts of two statements of the older one")
     if is_covered and reports_unsaid_end(facts):
         return decide_undecided(facts, "no statement of the older fact says that this is over or has changed")
-    return RelationVerdict(FactRelation.SAME, evidence, facts.score, is_covered, is_related=True)
+    # A proposal that names an older fact which says more must not remove the rest.
+    is_whole = not is_covered or facts.share_old >= SUBSET_SHARE
+    return RelationVerdict(FactRelation.SAME, evidence, facts.score, is_covered, is_related=is_whole)
 
 
 def decide_different(
