@@ -84,6 +84,10 @@ _ORDINAL: Final = re.compile(
 """English ordinals in words."""
 
 
+_SHARED_STEM: Final = 3
+"""Maximum length, in letters, of a Russian stem that may belong to several words."""
+
+
 def is_symbol(character: str) -> bool:
     """Return whether a character is an emoji, another symbol such as ° (category So) or a currency sign."""
     return unicodedata.category(character) in ("So", "Sc")
@@ -125,7 +129,10 @@ def list_forms(word: str) -> frozenset[str]:
     """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too."""
     if not is_cyrillic(word):
         return frozenset((stem_word(word),))
-    found = list_lemmas(word) | {stem_word(word)}
+    lemmas, stem = list_lemmas(word), stem_word(word)
+    # «Ладе» and «ладит», «кур» and «курит» have a short stem in common.
+    is_shared = len(stem) <= _SHARED_STEM and any(len(lemma) > len(stem) + 1 for lemma in lemmas)
+    found = lemmas if is_shared else lemmas | {stem}
     if _may_be_possessive(word):
         # Adds the stems of "Настя" and "Никита" to those of "Настина" and "Никитин".
         found |= {lemma[:-2] for lemma in found if lemma.endswith(("ин", "ов", "ев"))}

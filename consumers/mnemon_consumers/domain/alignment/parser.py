@@ -177,7 +177,7 @@ class _Parser:
         usable = []
         for entry in entries:
             if entry.table == "slots":
-                if entry.concept != "age" or not self._is_after_year(at):
+                if not self._has_other_meaning(at, entry.concept):
                     self._slots.add(entry.concept)
                 if entry.concept in _SETTLED_SLOTS:
                     self._are_intended.append(is_intended(self._tokens, at))
@@ -189,6 +189,17 @@ class _Parser:
             if not entry.is_compound or entry.concept in self._allowed:
                 usable.append(entry)
         return usable
+
+    def _has_other_meaning(self, at: int, slot: str) -> bool:
+        """Return whether a word of a slot gives no value to the slot.
+
+        "Living" is such a word in "living room", and «живёт» in «у меня живёт кот» (I have a cat).
+        """
+        words = [token.word for token in self._tokens]
+        if slot == "residence":
+            is_pet = words[0] == "у" and words[1:2] and words[1] in list_words("user")
+            return bool(is_pet) or words[at : at + 2] == ["living", "room"]
+        return slot == "age" and self._is_after_year(at)
 
     def _is_after_year(self, at: int) -> bool:
         """Return whether a year stands before a token.

@@ -24,6 +24,7 @@ from mnemon_consumers.domain.alignment.rules.qualification import (
     find_partial_change,
     says_almost,
 )
+from mnemon_consumers.domain.alignment.rules.repetition import find_reason_against_repetition
 from mnemon_consumers.domain.alignment.rules.replacement import decide_replacement, decide_slot
 from mnemon_consumers.domain.alignment.rules.revision import (
     find_other_restriction,
@@ -83,6 +84,8 @@ def _decide_relation(old: str, new: str, similarity: WordSimilarity | None) -> R
     verdict = _apply_rules(facts)
     if verdict.relation is FactRelation.SAME:
         verdict = decide_hidden_denial(facts) or verdict
+    if verdict.relation is FactRelation.SAME and (problem := find_reason_against_repetition(facts)):
+        return decide_undecided(facts, problem)
     is_replaced = verdict.relation in (FactRelation.SAME, FactRelation.UPDATE)
     if not (is_replaced or verdict.is_open):
         return verdict

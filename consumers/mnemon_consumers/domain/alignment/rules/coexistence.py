@@ -7,6 +7,7 @@ from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
 from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_thing
+from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
 from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
@@ -23,6 +24,8 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
         return "the newer fact is about a wished amount"
     if _is_of_other_amount(facts):
         return "the newer fact ends another amount"
+    if _denies_less(facts):
+        return "the newer fact denies only a part of what the older one denies"
     if _denies_only_part(facts):
         return "only one of the facts is a denial, and it may deny a part of what the other says"
     if qualifies_other_thing(facts):
@@ -96,6 +99,28 @@ def _is_of_other_amount(facts: FactComparison) -> bool:
         )
         for a, b in facts.alignment.pairs
     )
+
+
+def _denies_less(facts: FactComparison) -> bool:
+    """Return whether both facts deny the same, and the newer one only a kind of it, or at a place or a time.
+
+    For example, the result is True for "No longer eats meat on Fridays" and "Doesn't eat red meat" beside
+    "Doesn't eat meat".
+    """
+    both_deny = facts.old.denies_or_ends and facts.new.denies_or_ends
+    if not both_deny or facts.alignment.old or facts.new.has_word_of("permission_words"):
+        return False
+    nouns = {b.place for _, b in facts.alignment.pairs}
+    return any(
+        is_part_of_time(facts.new, term)
+        or (term.kind is TermKind.WORD and (term.end in nouns or _follows_limit(facts.new, term)))
+        for term in facts.alignment.new
+    )
+
+
+def _follows_limit(statement: ParsedFact, term: Term) -> bool:
+    before = statement.raw[max(0, term.place - 2) : term.place]
+    return not list_words("limit_prepositions").isdisjoint(before)
 
 
 def _names_some_of_several(statement: ParsedFact) -> bool:

@@ -182,7 +182,7 @@ def _decide_other_end(facts: FactComparison, left_new: tuple[Term, ...]) -> Rela
     if any(a.kind is TermKind.PERSON and a.is_head and b.role == "with" for a, b in facts.alignment.pairs):
         return decide_undecided(facts, "the newer fact ends what someone else did with the person")
     is_marriage = "marital" in facts.new.slots - facts.old.slots
-    if is_marriage and any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs):
+    if is_marriage and any(a.kind in (TermKind.NAME, TermKind.PERSON) for a, _ in facts.alignment.pairs):
         return decide_undecided(facts, "the end of a marriage ends nothing else")
     return None
 

@@ -43,6 +43,8 @@ def decide_slot(facts: FactComparison) -> RelationVerdict | None:
     slot = find_changed_slot(facts)
     if slot is None:
         return None
+    if slot == "residence" and _says_alone(facts.new) and not _has_companion_phrase(facts.alignment.old):
+        return decide_undecided(facts, "only the newer fact says with whom a person lives")
     is_replaced = _says_alone(facts.new) or _has_companion_phrase(facts.alignment.new)
     if _has_companion_phrase(facts.alignment.old) and not is_replaced:
         return decide_undecided(

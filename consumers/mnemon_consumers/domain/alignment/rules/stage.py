@@ -18,7 +18,7 @@ from mnemon_consumers.domain.alignment.term import (
     is_year,
 )
 
-_USER_AXES: Final = frozenset(("birth", "leave", "service", "work"))
+USER_AXES: Final = frozenset(("birth", "leave", "service", "work"))
 """Names of axes, of the table `stages`, on which a person is at one stage at a time."""
 
 
@@ -81,7 +81,7 @@ def find_next_stage_of_user(facts: FactComparison) -> str | None:
     old, new = facts.old, facts.new
     if old.has_head or new.has_head or old.denies_or_ends or old.is_past or new.is_planned or new.is_negated:
         return None
-    axes = {pole[:-1] for term in old.terms for pole in term.stages if pole.endswith("+")} & _USER_AXES
+    axes = {pole[:-1] for term in old.terms for pole in term.stages if pole.endswith("+")} & USER_AXES
     rest = [term for term in old.words if not (_has_stage(term, axes) or _is_detail_of_stage(term))]
     reached = [
         axis

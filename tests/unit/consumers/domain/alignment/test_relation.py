@@ -1055,6 +1055,24 @@ DENIED_IN_PHRASE = (
 )
 """Facts of which one denies the other in a phrase that the lexicon has with another meaning."""
 
+OTHER_TOPIC = (
+    ("Works at Siemens", "Is out of work"),
+    ("Работает в Сбере", "Служит в армии"),
+    ("I was a vegetarian for most of my twenties", "Is a vegetarian"),
+    ("Has naturally curly hair", "Has long hair"),
+    ("Painted the living room", "Moved to Dublin"),
+    ("Lives in Leeds", "Parted ways with the roommates and now lives alone"),
+    ("У пользователя живёт кошка Муся", "Снимает квартиру на Таганке"),
+    ("User lives with her parents", "User's parents divorced when User was twelve"),
+    ("Doesn't eat meat", "No longer eats meat on Fridays"),
+    ("Не ест мясо", "Больше не ест мясо по пятницам"),
+    ("Doesn't eat eggs", "Doesn't eat raw eggs"),
+    ("Бросил курить", "Перестал курить в квартире и теперь выходит на балкон"),
+    ("Бросил курить", "Держит кур"),
+    ("Хорошо ладит с тестем", "Ездит на Ладе"),
+)
+"""Newer facts on another topic, or that say less, whose words are in the older fact."""
+
 OTHER_STAGE = (
     ("Is pregnant", "Gave birth to a son in 2015"),
     ("Is pregnant", "Gave birth to her first child at twenty"),
