@@ -258,14 +258,9 @@ async def rollback(
 
 @asynccontextmanager
 async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
-    """Connect to the NATS servers.
-
-    End the command if a setting or a tenant in the block is invalid, or if other programs keep changing the
-    settings.
-    """
+    """Connect to the NATS servers; end the command if a setting or a tenant in the block is invalid."""
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.settings.store import SettingsContended
 
     try:
         async with open_broker(require_deployment(data, "broker"), "mnemon-settings") as connection:
@@ -275,8 +270,6 @@ async def _open_settings(data: Path | None) -> AsyncIterator["Client"]:
         refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
-    except SettingsContended as error:
-        refuse(ExitCode.NEGATIVE_RESULT, str(error))
 
 
 async def _set_values(

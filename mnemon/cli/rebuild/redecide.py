@@ -36,8 +36,7 @@ async def redecide(
 ) -> ExitCode:
     """Show the changes to facts under this version's rules and other settings; make them if confirmed.
 
-    End the command if a setting is invalid, if the settings name no embedding model, or if other programs
-    keep changing the settings.
+    End the command if a setting is invalid, or if the settings name no embedding model.
 
     `assignments` are settings of `dedupe`, as NAME=VALUE; the assignment `CURRENT` changes no setting.
     """
@@ -47,7 +46,7 @@ async def redecide(
     from mnemon_contracts.settings.document import resolve_settings
     from mnemon_infra.models.embedders.embedder_choice import open_embedder
     from mnemon_infra.rebuild.generations import open_site
-    from mnemon_infra.settings.store import SettingsContended, change_settings, read_documents
+    from mnemon_infra.settings.store import change_settings, read_documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
     edit = _create_edit(changed_settings, data)
@@ -78,10 +77,7 @@ async def redecide(
             revision = None
             if changed_settings:
                 # Change the settings first: `dedupe` then decides on new proposals by them.
-                try:
-                    revision = await change_settings(place.connection, edit)
-                except SettingsContended as error:
-                    refuse(ExitCode.NEGATIVE_RESULT, str(error))
+                revision = await change_settings(place.connection, edit)
             outcome = await _make_corrections(redeciding)
     if not as_json:
         _show_outcome(outcome)

@@ -54,6 +54,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.process.data_folder.FolderTooNew": ExitCode.UNAVAILABLE,
     "mnemon_infra.settings.bucket.SettingsNotProvisioned": ExitCode.UNAVAILABLE,
     "mnemon_infra.settings.residence.ResidenceInvalid": ExitCode.UNAVAILABLE,
+    "mnemon_infra.settings.store.SettingsContended": ExitCode.NEGATIVE_RESULT,
     "mnemon_infra.storage.object_store.StoreUnavailable": ExitCode.UNAVAILABLE,
     "mnemon_infra.telemetry.endpoint.MetricsPortTaken": ExitCode.USAGE_ERROR,
     "mnemon_infra.vectors.port.VectorsInUse": ExitCode.UNAVAILABLE,

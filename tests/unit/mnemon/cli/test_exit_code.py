@@ -8,6 +8,7 @@ import typer
 
 from mnemon.cli.terminal.exit_code import ENDINGS, ExitCode, perform_command
 from mnemon_infra.process.data_folder import lock_folder
+from mnemon_infra.settings.store import SettingsContended
 
 
 @pytest.mark.parametrize("name", ENDINGS)
@@ -28,3 +29,13 @@ def test_folder_in_use_suggests_no_other_command(tmp_path: Path, capsys: pytest.
     said = capsys.readouterr().err
     assert "Stop it (kill " in said
     assert "mnemon up" not in said
+
+
+def test_contended_settings_end_a_command_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    async def swap_back() -> ExitCode:
+        raise SettingsContended("the settings were not changed: try again")
+
+    with pytest.raises(typer.Exit) as ended:
+        perform_command(swap_back())
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err == "mnemon: the settings were not changed: try again\n"
