@@ -85,12 +85,12 @@ async def get(
     async with _open_settings(data) as connection:
         wanted = [setting for name in names or [] for setting in find_settings(name)] or list(DEFAULTS)
         found = await read_effective_settings(connection, tenant)
-    if found.problem:
+    if tenant is not None and found.problem:
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
         )
         change, restore = (
-            complete_command(f"mnemon settings {command} --tenant {tenant}", data)
+            complete_command(f"mnemon settings {command} --tenant {quote(tenant)}", data)
             for command in ("set NAME=VALUE", "rollback REVISION")
         )
         typer.echo(f"  Set a valid value: {change}. Or restore a former revision: {restore}", err=True)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -293,8 +294,8 @@ async def abandon(
         refuse(
             ExitCode.USAGE_ERROR,
             "give either --to or --target-lost",
-            f"Run: mnemon tenant abandon {tenant} --to URL|DIR; or, if the other deployment is lost: mnemon"
-            f" tenant abandon {tenant} --target-lost",
+            f"Run: mnemon tenant abandon {quote(tenant)} --to URL|DIR; or, if the other deployment is lost:"
+            f" mnemon tenant abandon {quote(tenant)} --target-lost",
         )
     target = None if to is None else MoveTarget(to, to_database, to_schema)
     if target is None:
@@ -312,11 +313,11 @@ async def abandon(
         f" {format_count(result.keys, 'copied API key')} revoked."
     )
     if result.has_copy and not result.is_revert:
-        command = complete_command(f"mnemon tenant move {tenant} --to URL|DIR", data)
+        command = complete_command(f"mnemon tenant move {quote(tenant)} --to URL|DIR", data)
         typer.echo(
             "The other deployment keeps a copy from which nothing is derived. To continue with it:"
             f" {command}. To erase a user of the copy, which rules out a later move to that deployment, run"
-            f" there: mnemon erase {tenant} USER"
+            f" there: mnemon erase {quote(tenant)} USER"
         )
     return ExitCode.DONE
 
@@ -358,7 +359,7 @@ async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonO
             f"{tenant}: {residence.state}{confirmed}{abandoned}. The other deployment is {residence.peer}."
         )
         withheld = len(residence.withheld) if late else 0
-        command = complete_command(f"mnemon tenant move {tenant} --to URL|DIR", data)
+        command = complete_command(f"mnemon tenant move {quote(tenant)} --to URL|DIR", data)
         if late > withheld:
             arrived = format_count(late - withheld, "event")
             typer.echo(f"{arrived} arrived here since the tenant left. To forward late events: {command}")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -146,7 +147,7 @@ def limit(
         refuse(
             ExitCode.NEGATIVE_RESULT,
             f"the tenant {name!r} has no login",
-            f"Create a login: mnemon auth tenant {name} --data DIR, or with --file FILE",
+            f"Create a login: mnemon auth tenant {quote(name)} --data DIR, or with --file FILE",
         )
     perform_command(_apply_change(data, file))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from shlex import quote
 from typing import Final
 
 from nats.aio.client import Client
@@ -177,7 +178,7 @@ def _describe_failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingMo
 
 
 def _spell_next_step(tenant: str, consumer: str, reason: str) -> str:
-    filters = f"--consumer {consumer} --tenant {tenant} --reason {reason}"
+    filters = f"--consumer {consumer} --tenant {quote(tenant)} --reason {reason}"
     return f"See `mnemon dead list {filters}`; after a fix: `mnemon dead redrive --all {filters}`"
 
 

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Final, Literal
 from uuid import uuid4
 
@@ -562,8 +563,9 @@ class TenantMove:
                 raise MoveRefused(
                     f"the settings of the tenant {self._tenant} do not fit the general settings at"
                     f" {self._target_address}: {error}. Change the settings of the tenant at"
-                    f" {self._source_address} (mnemon settings set --tenant {self._tenant} NAME=VALUE), or"
-                    f" the general settings at {self._target_address}, then run the same command again"
+                    f" {self._source_address} (mnemon settings set --tenant {quote(self._tenant)}"
+                    f" NAME=VALUE), or the general settings at {self._target_address}, then run the same"
+                    " command again"
                 ) from error
 
 

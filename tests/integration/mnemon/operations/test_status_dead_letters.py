@@ -1,4 +1,4 @@
-"""Status of dead letters: their number, and the age of the oldest."""
+"""Status of dead letters: their number, the age of the oldest, and commands that handle them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,8 +6,10 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon.operations.health import dead_letters
+from mnemon.operations.health.failing_models import count_given_up
 from mnemon.operations.health.report import examine_deployment
 from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
 
 
@@ -27,3 +29,14 @@ async def test_status_has_the_age_of_the_oldest_remaining_letter(
     assert health.broker.oldest_dead_letter is not None
     assert timedelta(seconds=-1) < health.broker.oldest_dead_letter - begun < timedelta(seconds=30)
     assert any(warning.startswith("dead letters kept: 1, the oldest since") for warning in health.warnings)
+
+
+async def test_commands_for_windows_given_up_quote_the_tenant_for_a_shell(connection: Client) -> None:
+    subject = f"memory.{encode_token('Tom & Co')}.u1.window.answered.v1"
+    headers = {"Mnemon-Subject": subject, "Mnemon-Reason": "refused"}
+    await connection.jetstream().publish(f"dead.extract.{subject}", b"", headers=headers)
+    (given_up,) = await count_given_up(connection)
+    filters = "--consumer extract --tenant 'Tom & Co' --reason refused"
+    assert given_up.next_step == (
+        f"See `mnemon dead list {filters}`; after a fix: `mnemon dead redrive --all {filters}`"
+    )

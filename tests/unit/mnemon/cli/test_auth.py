@@ -23,3 +23,10 @@ def test_each_change_of_a_file_tells_to_reload_the_server(change: tuple[str, ...
 def test_line_for_the_bot_has_the_letters_of_the_tenant(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["auth", "tenant", "Контора", "--file", str(tmp_path / "mnemon.conf")])
     assert 'tenant="Контора")' in shown.stdout
+
+
+def test_command_that_creates_a_login_quotes_the_tenant_for_a_shell(tmp_path: Path) -> None:
+    file = ("--file", str(tmp_path / "mnemon.conf"))
+    refused = CliRunner().invoke(app, ["auth", "limit", "Tom & Co", "--payload", "4096", *file])
+    assert refused.exit_code == 1
+    assert "mnemon auth tenant 'Tom & Co' --data DIR" in refused.stderr
