@@ -194,6 +194,8 @@ def _parse_event_name(event: object) -> tuple[str, int]:
 
 def _get_id(record: dict[str, Any], field: str, instead: str | None) -> str:
     given = record.get(field, instead)
+    if field not in record and instead is None:
+        raise _InvalidLine(field, f"is missing; name the {field} with --{field}")
     if not isinstance(given, str):
         raise _InvalidLine(field, "must be a string")
     try:

@@ -83,6 +83,13 @@ def test_problem_of_a_line_is_reported_for_that_line_alone(line: Any, field: str
     assert isinstance(good, IncomingEvent)
 
 
+@pytest.mark.parametrize("field", ["tenant", "user"])
+def test_absent_owner_is_refused_with_the_option_that_names_it(field: str) -> None:
+    line = {name: value for name, value in SAID.items() if name != field}
+    assert one(line).reason == f"is missing; name the {field} with --{field}"
+    assert getattr(one(line, **{field: "named"}), field) == "named"
+
+
 @pytest.mark.parametrize("depth", [300, 900, 980, 100_000])
 def test_a_line_that_is_nested_too_deeply_is_refused_whatever_reads_it(depth: int) -> None:
     body = b'{"role": "user", "content": "hi", "x": ' + b"[" * depth + b"]" * depth + b"}"
