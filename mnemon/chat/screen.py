@@ -87,7 +87,8 @@ class ChatScreen:
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
         self._console.print(table)
-        self.show_note(f"/forget 1 removes {candidates[0].id}; other numbers remove the others.")
+        others = "; other numbers remove the others" if len(candidates) > 1 else ""
+        self.show_note(f"/forget 1 removes {candidates[0].id}{others}.")
 
     def show_search(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
         """Show a query and its hits with the parts of their scores; mark hits that are in the context."""
