@@ -113,8 +113,9 @@ async def _import_provider(provider: Provider) -> None:
     except ImportError as error:
         if (error.name or __package__).startswith(__package__):
             raise
+        extra = provider if provider in ("anthropic", "google") else "server"
         raise ModelNotConfigured(
-            f"the package of the provider {provider} is not installed: pip install 'mnemon[{provider}]'"
+            f"the package of the provider {provider} is not installed: pip install 'mnemon[{extra}]'"
         ) from None
 
 

@@ -53,16 +53,23 @@ async def test_offline_model_has_one_name() -> None:
             await models.open_model("offline", "gpt-5")
 
 
-@pytest.mark.parametrize(("provider", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
+@pytest.mark.parametrize(
+    ("provider", "package", "extra"),
+    [
+        ("anthropic", "anthropic", "anthropic"),
+        ("google", "google.genai", "google"),
+        ("openai", "openai", "server"),
+    ],
+)
 async def test_a_package_that_is_missing_is_named(
-    provider: Provider, package: str, monkeypatch: pytest.MonkeyPatch
+    provider: Provider, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in list(sys.modules):
         if name.startswith((package, f"mnemon_infra.models.language.{provider}")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     async with open_language_models(Deployment()) as models:
-        with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{provider}\]'"):
+        with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{extra}\]'"):
             await models.open_model(provider, None)
 
 
