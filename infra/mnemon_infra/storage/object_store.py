@@ -115,7 +115,8 @@ class LocalStore:
     def _list_files(self, folder: str) -> list[str]:
         if not (self._folder / folder).is_dir():
             return []
-        return sorted(f"{folder}/{each.name}" for each in (self._folder / folder).iterdir())
+        paths = (self._folder / folder).iterdir()
+        return sorted(f"{folder}/{each.name}" for each in paths if each.is_file())
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:

@@ -43,6 +43,13 @@ async def test_files_of_a_folder_are_listed(store: ObjectStore) -> None:
     assert await store.list_names("parts") == ["parts/a", "parts/b"]
 
 
+async def test_subfolder_is_not_listed_as_a_file(tmp_path: Path) -> None:
+    store = open_object_store(tmp_path)
+    await store.write("parts/a", b"1")
+    (tmp_path / "parts" / "@eaDir").mkdir()  # file servers add such folders to each folder
+    assert await store.list_names("parts") == ["parts/a"]
+
+
 async def test_a_file_can_be_removed_twice(store: ObjectStore) -> None:
     await store.write("a", b"1")
     await store.delete("a")
