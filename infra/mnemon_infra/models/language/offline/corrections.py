@@ -329,12 +329,13 @@ class ValueCorrection(NamedTuple):
 def find_correction(text: str, *, is_cyrillic: bool) -> ValueCorrection | None:
     """Return the correction that a sentence makes as a whole; None without a correction, or if it is unclear.
 
-    A sentence with `?` or `"`, and a sentence of more than `LONGEST` characters, are no corrections.
+    A sentence with `?` or quotation marks, and a sentence of more than `LONGEST` characters, are no
+    corrections.
     """
-    if len(text) > LONGEST or "?" in text or '"' in text:
+    plain = straighten_quotes(text).translate(YO)
+    if len(text) > LONGEST or "?" in plain or '"' in plain:
         return None
     forms = RUSSIAN if is_cyrillic else ENGLISH
-    plain = straighten_quotes(text).translate(YO)
     begin, is_marked, is_strong = 0, False, False
     while opening := forms.opening.match(plain, begin):
         begin = opening.end()
