@@ -44,7 +44,7 @@ _WHO: Final = join_alternatives(
 )
 
 
-_SPEAKER: Final = re.compile(rf"(?:{ENGLISH.user}|{RUSSIAN.user}): ")
+_SPEAKER: Final = re.compile(rf"^(?:{ENGLISH.user}|{RUSSIAN.user}): ")
 
 
 def _compile_slot(lines: str) -> re.Pattern[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.language_models import Extraction
+from mnemon_infra.models.language.offline.changes import remove_speaker
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
@@ -93,6 +94,12 @@ async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) ->
 )
 async def test_fact_about_another_person_makes_no_statement_known(text: str, known: str) -> None:
     assert [fact["text"] for fact in await found([text], known)] == [text]
+
+
+def test_only_the_speaker_before_a_fact_is_removed() -> None:
+    assert remove_speaker("User: Has a role named User: Admin") == "Has a role named User: Admin"
+    assert remove_speaker("Ann: User: Admin is my role") == "Ann: User: Admin is my role"
+    assert remove_speaker("Пользователь: Роль — Пользователь: Админ") == "Роль — Пользователь: Админ"
 
 
 async def test_denied_statement_is_another_fact() -> None:
