@@ -29,6 +29,7 @@ _DATED: Final = re.compile(r"\(\d{4}(?:-\d\d){0,2}(?:/\d{4}-\d\d-\d\d)?\)")
 
 _FIRST_PERSON: Final = re.compile(r"I(?:['’](?:m|ve|d|ll|s))?$")
 _UNIT: Final = re.compile(r"[^\W\d_]+[,.;:!?…)]*$")
+_AROUND_EXCERPTS: Final = " ,;:–—-.…"
 _END: Final = re.compile(r"[.!?…。！？؟।][\"'»”)]*$")
 
 
@@ -94,9 +95,10 @@ class TokenizedSentence(NamedTuple):
             end -= 1
         while end - begin > 1 and begin and weights[begin] == _SHORT_WEIGHT:
             begin += 1
-        excerpt = self.text[self.spans[begin][0] : self.spans[end - 1][1]].strip(" ,;:–—-.…")
-        ending = "…" if end < self.words or not _END.search(excerpt) else ""
-        return f"{'…' if begin else ''}{excerpt}{ending}"
+        excerpt = self.text[self.spans[begin][0] : self.spans[end - 1][1]].lstrip(_AROUND_EXCERPTS)
+        if end < self.words or not _END.search(excerpt):
+            excerpt = f"{excerpt.rstrip(_AROUND_EXCERPTS)}…"
+        return f"{'…' if begin else ''}{excerpt}"
 
 
 def find_names(texts: Collection[str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_contracts.events.chat import Role
+from mnemon_infra.models.language.offline.details import TokenizedSentence
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
@@ -214,6 +215,26 @@ async def test_a_long_sentence_is_shown_in_part() -> None:
     text = await summary(spoken(("user", "I need a word " + "and another word " * 200)))
     assert text.endswith("…")
     assert len(text.split()) <= USUAL_WORDS
+
+
+@pytest.mark.parametrize(
+    "ending", ["Rupert arrived.", "Rupert arrived!", "дядя Рупрехт приехал.", "“Rupert arrived.”"]
+)
+def test_a_part_up_to_the_end_of_a_sentence_ends_as_the_sentence(ending: str) -> None:
+    part = TokenizedSentence.from_text(f"and then we talked of many other things, {ending}").clip(4)
+    assert part.startswith("…")
+    assert part.endswith(ending)
+
+
+@pytest.mark.parametrize("ending", ["Rupert arrived", "Rupert arrived,", "Rupert arrived -"])
+def test_a_part_up_to_an_end_without_a_mark_ends_with_an_ellipsis(ending: str) -> None:
+    part = TokenizedSentence.from_text(f"and then we talked of many other things, {ending}").clip(4)
+    assert part.endswith(" Rupert arrived…")
+
+
+def test_a_part_before_the_end_of_a_sentence_ends_with_an_ellipsis() -> None:
+    part = TokenizedSentence.from_text("Rupert arrived, and then we talked of many other things.").clip(2)
+    assert part == "Rupert arrived…"
 
 
 @pytest.mark.parametrize(
