@@ -61,7 +61,8 @@ class FactTools:
             kind: the kind of the fact; None derives the kind from the text.
             tier: `profile` is for every context, `working` for every context until `expires_at`, `archive`
                 for contexts whose query finds the fact. None derives the tier: `working` if `expires_at` is
-                given or the text names an end or a passing state, otherwise from the kind and the text.
+                given, or if the text names an end or a passing state and nothing lasting, such as an allergy;
+                otherwise from the kind and the text.
             importance: a number from 1 to 10, or `high`, `normal` or `low`; None derives it from the text.
             expires_at: the time from which the fact is not shown; then the fact is removed. None gives a
                 working fact the end that its text names, else that of the setting `limits.working_days`.

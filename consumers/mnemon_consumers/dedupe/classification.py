@@ -175,8 +175,8 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _INTOLERANCE, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _INTOLERANCE, _HEALTH)
-"""Words of lasting facts. From a text with one of them, no end is taken: "allergic to nuts, away until
-Friday"."""
+"""Words of lasting facts. From a text with one of them, no end is taken, and words such as "until Friday" do
+not make it temporary: "allergic to nuts, away until Friday"."""
 
 _WEIGHTY: Final = (*_LASTING, _IMPORTANT)
 
@@ -233,8 +233,8 @@ def _classify_kind(text: str) -> Kind:
 
 def _classify_tier(text: str, kind: Kind, year: int, *, dated: bool) -> Tier:
     # An end in a past year does not make a fact temporary.
-    lasting = _UNTIL_YEAR.sub(lambda end: "" if int(end[1]) < year else end[0], text)
-    if dated or _FOR_NOW.search(lasting):
+    current = _UNTIL_YEAR.sub(lambda end: "" if int(end[1]) < year else end[0], text)
+    if dated or (_FOR_NOW.search(current) and not _has_any_match(_LASTING, text)):
         return "working"
     if kind in ("conversation_insight", "conversation_summary"):
         return "archive"

@@ -177,8 +177,8 @@ class SaveV1(Contract):
     tier: Tier | None = Field(
         default=None,
         description="Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an "
-        "end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of "
-        "the text.",
+        "end, such as `until Friday`, or a passing state, and nothing lasting, such as an allergy; otherwise "
+        "derived from the kind and the words of the text.",
     )
     importance: Weight | None = Field(
         default=None,

@@ -467,7 +467,7 @@ export interface SaveV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state, and nothing lasting, such as an allergy; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**
@@ -2017,7 +2017,7 @@ export interface FactProposedV1 {
    */
   kind?: ("user_fact" | "preference" | "event" | "conversation_insight" | "conversation_summary") | null;
   /**
-   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state; otherwise derived from the kind and the words of the text.
+   * Tier of the fact. Default: `working` if `expires_at` is given, or if the text names an end, such as `until Friday`, or a passing state, and nothing lasting, such as an allergy; otherwise derived from the kind and the words of the text.
    */
   tier?: ("profile" | "working" | "archive") | null;
   /**

@@ -140,6 +140,37 @@ def test_lasting_statement_has_no_expiry(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
+    [
+        "Allergic to nuts, away until Friday",
+        "Is a vegan, is working on a thesis",
+        "User's name is Marina, she moves tomorrow",
+        "Can't eat gluten, has a flight tonight",
+        "Аллергия на орехи, в отпуске до пятницы",
+        "Пользователя зовут Марина, завтра едет в Казань",
+        "Диабет второго типа, на этой неделе в Казани",
+    ],
+)
+@pytest.mark.parametrize("extractor", ["model", "import"])
+def test_lasting_statement_with_a_passing_one_is_profile(text: str, extractor: str) -> None:
+    proposed = FactProposedV1(text=text, lineage=Lineage(extractor=extractor))
+    fact = classify_proposal(proposed, NOW, EXPIRING)
+    assert (fact.tier, fact.expires_at) == ("profile", None)
+
+
+def test_lasting_statement_with_a_given_end_is_working() -> None:
+    end = NOW + timedelta(days=1)
+    fact = classified("Allergic to nuts, away until Friday", expires_at=end)
+    assert (fact.tier, fact.expires_at) == ("working", end)
+
+
+@pytest.mark.parametrize("text", ["Is on antibiotics until Friday", "Пьёт антибиотики до пятницы"])
+def test_treatment_with_an_end_is_working(text: str) -> None:
+    fact = classified(text)
+    assert (fact.tier, fact.expires_at) == ("working", datetime(2026, 11, 28, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "text",
     ["Has a red bicycle", "Once broke an arm while skiing", "Купил красный велосипед", "Был в Италии в 2019"],
 )
 def test_other_statement_is_archive(text: str) -> None:
