@@ -50,6 +50,18 @@ class WindowRequest:
         is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
+    @property
+    def listed_facts(self) -> Sequence[PromptFact]:
+        """Return the known facts that the request lists."""
+        return self.known[: self.settings.extraction.known_facts]
+
+    @property
+    def shown_facts(self) -> Sequence[PromptFact]:
+        """Return the known facts that the model is shown: the listed facts, and those of pairs."""
+        ids = {fact.id for fact in self.listed_facts}
+        ids.update(fact_id for pair in self.pairs for fact_id in (pair.fact_id, pair.other_id))
+        return [fact for fact in self.known if fact.id in ids]
+
     def with_batch_pairs(self, pairs: PairsByLine) -> Self:
         """Return the request with the pairs that its line of the batch asked about.
 
@@ -59,10 +71,9 @@ class WindowRequest:
 
     def build_model_request(self) -> ModelRequest:
         """Return the request in the form that is sent to a model."""
-        extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
-        return build_request(self.messages, self.known[: extraction.known_facts], extraction, pairs)
+        return build_request(self.messages, self.listed_facts, self.settings.extraction, pairs)
 
 
 @dataclass(slots=True)

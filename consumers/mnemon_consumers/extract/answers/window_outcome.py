@@ -107,7 +107,7 @@ def judge_answer(
             dead = Dead("cut_off", "the answer was cut off at the limit of tokens or the end of the context")
         case ModelAnswer():
             try:
-                extracted = parse_answer(outcome, question.messages, question.known, question.pairs)
+                extracted = parse_answer(outcome, question.messages, question.shown_facts, question.pairs)
             except UnreadableAnswer as error:
                 dead = Dead("unreadable", str(error))
             else:
@@ -131,9 +131,9 @@ def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Pars
     A fact with such terms may be made up. The fact is proposed, but replaces no other fact, and its
     importance is at most `MOST_IMPORTANCE`.
     """
-    known = question.known[: question.settings.extraction.known_facts]
+    shown = question.shown_facts
     marks = [
-        find_unsupported_terms(fact.text, fact.sources, question.messages, known) for fact in extracted.facts
+        find_unsupported_terms(fact.text, fact.sources, question.messages, shown) for fact in extracted.facts
     ]
     facts = [_weaken_fact(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks

@@ -195,6 +195,17 @@ def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
     assert marks == [None, ("Emma",)]
 
 
+def test_only_facts_that_the_model_was_shown_are_replaced() -> None:
+    settings = SettingsV1(extraction=Extraction(known_facts=1))
+    known = [PromptFact(f"ar_00{number}", text) for number, text in enumerate(("Tea", "Leeds", "Dog", "Cat"))]
+    pair = FactPair(fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1")
+    question = replace(QUESTION, messages=[MOVED], known=known, settings=settings, pairs=[pair])
+    facts = [{"text": f"Moved {fact.text}", "supersedes": fact.id} for fact in known]
+    judged = judge_answer(question, ModelAnswer(json.dumps({"facts": facts}), USAGE), ASKED)
+    proposals = [event for event in map(read, judged.events) if isinstance(event, FactProposedV1)]
+    assert [fact.supersedes for fact in proposals] == ["ar_000", "ar_001", "ar_002", None]
+
+
 def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
     texts = [f"Has visited a very small town number {number}" for number in range(MOST_FACTS + 3)]
     secret = "The password for email is hunter2hunter2"
