@@ -117,7 +117,7 @@ class MemoryRequest:
 
     @property
     def options(self) -> str:
-        """Options that name the tenant and the user, for a suggested command."""
+        """Options for a suggested command: the tenant, the user and, if it was given, `--data`."""
         return complete_command(f"--tenant {quote(self.tenant)} --user {quote(self.user)}", self.data)
 
     def send(

@@ -45,7 +45,7 @@ class RefusedRecord(NamedTuple):
 
 
 class LeftOutRecord(NamedTuple):
-    """A valid record that is not part of a memory, such as the notice of a call."""
+    """A valid record that is not part of a memory, such as Telegram's service message about a phone call."""
 
     place: str
     reason: str

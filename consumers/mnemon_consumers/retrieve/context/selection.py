@@ -206,9 +206,11 @@ class ItemChooser:
         return shown
 
     def _choose_newest_messages(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """Return the user's newest message, cut if need be, and the newest other messages that fit.
+        """Return the user's newest message and the newest other messages that fit, in the given order.
 
-        Without a message of the user, return the newest messages that fit.
+        If the user's newest message does not fit, only its beginning is returned. Otherwise the oldest of the
+        other messages may be cut. Without a message of the user, return the newest messages that fit; the
+        oldest of them may be cut.
         """
         asked = next((at for at in reversed(range(len(messages))) if _is_from_user(messages[at])), None)
         if asked is None:

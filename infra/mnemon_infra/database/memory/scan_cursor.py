@@ -15,8 +15,10 @@ class TenantScan(NamedTuple):
     """The last scan of a tenant.
 
     Attributes:
-        begun_at: the time at which the scan began; None before the first scan.
-        reached: the last user that the scan has handled; None if the scan is complete or has not begun.
+        begun_at: the time at which the scan began; before the first scan, the time at which the tenant's
+            first interval began; None until that time is recorded.
+        reached: the last user that the scan has handled; empty before the first user; None if the scan is
+            complete or has not begun.
     """
 
     tenant: str

@@ -52,8 +52,8 @@ def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
 def _decide_circumstances(facts: FactComparison) -> RelationVerdict | None:
     """Decide the relation of facts that differ in circumstances; None for other facts.
 
-    Circumstances are an amount, another object or place of a verb, the time, and a description of a thing of
-    which the older fact only says that it exists.
+    Circumstances are an amount, the object or place of a verb, the time, a change or a switch that only the
+    newer fact reports, and a description of a thing of which the older fact only says that it exists.
     """
     old, new = facts.share_old, facts.share_new
     if (new >= SUBSET_SHARE and _drops_amount(facts)) or _describes_known_thing(facts):

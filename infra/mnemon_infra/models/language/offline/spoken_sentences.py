@@ -36,7 +36,8 @@ class SpokenSentence:
         message: the message.
         departure: the date of a departure that the previous sentence of the same user names.
         statements: the statements in the sentence.
-        correction: the correction that the sentence makes; None if there is none, or if it is doubtful.
+        correction: the correction that the sentence makes, also if it is not applied; None if there is none,
+            or if the sentence does not make it clear.
         is_applied: True if the sentence corrected another sentence or a known fact, and so makes no statement
             of its own.
     """
