@@ -172,11 +172,12 @@ class _MemoryHandlers:
         """Return the context as text, for requests whose errors must be protocol errors.
 
         Raises:
-            MCPError: the request names no valid user or has no permission, or the memory gives no result.
+            MCPError: the arguments or the user are invalid, the request has no permission, or the memory
+                gives no result.
         """
         try:
             reply = await self._send_request(self._resolve_target(context), CONTEXT.name, arguments)
-        except (InvalidId, NoUser, NotPermitted) as error:
+        except (InvalidBody, InvalidId, NoUser, NotPermitted) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
             raise MCPError(types.INTERNAL_ERROR, _describe_failure(str(failed), failed.retryable)) from failed

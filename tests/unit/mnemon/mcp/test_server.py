@@ -1,12 +1,19 @@
-"""Results of tools whose event could not be published."""
+"""Answers to requests that fail: results of tools, and protocol errors of prompts."""
 
 from typing import Any, cast
 
 import pytest
 from mcp.server.context import ServerRequestContext
-from mcp.types import CallToolRequestParams, CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    TextContent,
+)
 
-from mnemon.mcp.server import McpTarget, create_server
+from mnemon.mcp.server import PROMPT, McpTarget, create_server
 from mnemon.mcp.tools import NEW_CONVERSATION
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
@@ -37,3 +44,16 @@ async def test_tool_tells_a_refused_event_from_an_absent_server(retryable: bool,
     assert isinstance(content, TextContent)
     assert content.text.startswith(f"{code}: event 'e1' is not known to be stored")
     assert ("Try again" in content.text) is retryable
+
+
+async def test_prompt_with_an_unstorable_message_is_an_invalid_parameter() -> None:
+    memory = cast("MemoryClient", FailingClient(retryable=False))
+    handler = create_server(lambda _: McpTarget(memory, "u1")).get_request_handler("prompts/get")
+    assert handler
+    context = cast("ServerRequestContext[Any]", None)
+    with pytest.raises(MCPError) as refused:
+        await handler.handler(
+            context, GetPromptRequestParams(name=PROMPT, arguments={"message": "To\0 Porto?"})
+        )
+    assert refused.value.error.code == INVALID_PARAMS
+    assert "U+0000" in refused.value.error.message
