@@ -1,6 +1,7 @@
 """Login to the admin page by token or link, and logout."""
 
 from collections.abc import Mapping
+from math import ceil
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -36,8 +37,8 @@ async def _log_in(request: Request) -> Response:
         cookie = access.log_in_by_link(key)
         error = "This link was used already or belongs to an earlier start. Log in with the token."
     elif wait := access.get_wait(address):
-        page = _render_login(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
-        page.headers["retry-after"] = f"{wait:.0f}"
+        page = _render_login(request, 429, f"Too many attempts. Try again in {ceil(wait)} s.", form)
+        page.headers["retry-after"] = str(ceil(wait))
         return page
     else:
         cookie = access.log_in(form.get("token", ""), address)

@@ -1,6 +1,7 @@
 """Transports of the server: the standard streams of a process, or HTTP with a token."""
 
 import hmac
+from math import ceil
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -94,8 +95,8 @@ class _TokenGuard:
     def _check_token(self, scope: Scope) -> Response | None:
         address = scope["client"][0] if scope["client"] else ""
         if wait := self._attempts.get_wait(address):
-            said = f"Too many wrong tokens. Try again in {wait:.0f} s.\n"
-            return PlainTextResponse(said, 429, {"Retry-After": f"{wait:.0f}"})
+            said = f"Too many wrong tokens. Try again in {ceil(wait)} s.\n"
+            return PlainTextResponse(said, 429, {"Retry-After": str(ceil(wait))})
         given = dict(scope["headers"]).get(b"authorization")
         if given is not None and hmac.compare_digest(given, self._expected_header):
             self._attempts.record_success(address)

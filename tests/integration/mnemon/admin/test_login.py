@@ -13,6 +13,7 @@ from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.ended_sessions import read_ended_sessions
+from mnemon.http.login_attempts import LoginAttempts
 from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"
@@ -88,6 +89,13 @@ async def test_a_link_logs_in_once(browser: httpx.AsyncClient) -> None:
 async def test_failed_logins_are_slowed_down(browser: httpx.AsyncClient) -> None:
     codes = [(await log_in(browser, token=f"guess {number}")).status_code for number in range(7)]
     assert codes == [403] * 6 + [429]
+
+
+async def test_a_wait_is_rounded_up(browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LoginAttempts, "get_wait", lambda *_: 0.3)
+    answer = await log_in(browser)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert "Try again in 1 s." in answer.text
     assert (await log_in(browser)).status_code == 429, "the right one waits too"
 
 
