@@ -111,7 +111,7 @@ class PersistConsumer:
         try:
             owner = parse_owner(subject)
         except InvalidSubject as error:
-            return Dead("invalid_subject", str(error))
+            return Dead("invalid_trigger", str(error))
         try:
             is_settled = await settle_erasures(
                 self.broker.connection, database, owner, position, self._register

@@ -182,5 +182,5 @@ async def test_trigger_without_user_becomes_a_letter(connection: Client, deploym
 
     assert letter.subject == "dead.persist-sweep.work.persist.acme.u1.more"
     assert letter.headers
-    assert letter.headers["Mnemon-Reason"] == "invalid_subject"
+    assert letter.headers["Mnemon-Reason"] == "invalid_trigger"
     assert "expected changed." in letter.headers["Mnemon-Error"]
