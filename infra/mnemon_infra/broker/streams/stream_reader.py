@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
+from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy, Header
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
@@ -27,7 +27,7 @@ PAGE: Final = 1000
 """Default maximum number of messages of a page."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Maximum bytes of a page. A message that is larger cannot be read."""
+"""Maximum bytes of a page with several messages; a message that is larger is a page of its own."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
@@ -40,6 +40,9 @@ PAUSE: Final = 0.5
 
 CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
+
+_TOO_LARGE: Final = "Message Size Exceeds MaxBytes"
+"""Description of the status that ends a request before a message for which its bytes do not suffice."""
 
 
 async def read_stream(
@@ -215,8 +218,7 @@ class _Pages:
     def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
         self._connection = connection
         self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{place.stream_name}.{place.name}"
-        self._request = json.dumps({"batch": page, "max_bytes": PAGE_BYTES, "no_wait": True}).encode()
-        self._page = page
+        self._page = self._requested = page
         self._inbox = connection.new_inbox()
         self._arrived: list[Msg] = []
         self._is_whole = asyncio.Event()
@@ -225,7 +227,7 @@ class _Pages:
 
     async def __aenter__(self) -> Self:
         self._subscription = await self._connection.subscribe(self._inbox, cb=self._take_message)
-        await self._request_page()
+        await self._request_messages(self._page, max_bytes=PAGE_BYTES)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -250,19 +252,23 @@ class _Pages:
         if not self._is_whole.is_set():
             self._remaining = 0
         elif read and self._remaining:
-            await self._request_page()
+            await self._request_messages(self._page, max_bytes=PAGE_BYTES)
         return read
 
-    async def _request_page(self) -> None:
+    async def _request_messages(self, count: int, **limits: int) -> None:
         self._is_whole.clear()
-        await self._connection.publish(self._subject, self._request, reply=self._inbox)
+        self._requested = count
+        request = json.dumps({"batch": count, "no_wait": True, **limits}).encode()
+        await self._connection.publish(self._subject, request, reply=self._inbox)
 
     async def _take_message(self, message: Msg) -> None:
-        if not message.reply:  # a status that ends the page: all is sent, or more would be too large
-            self._is_whole.set()
-            return
-        self._arrived.append(message)
-        if len(self._arrived) >= self._page:
+        if message.reply:
+            self._arrived.append(message)
+            if len(self._arrived) >= self._requested:
+                self._is_whole.set()
+        elif not self._arrived and (message.headers or {}).get(Header.DESCRIPTION) == _TOO_LARGE:
+            await self._request_messages(1)
+        else:  # a status that ends the page: all is sent, or more would be too large
             self._is_whole.set()
 
 

@@ -9,7 +9,7 @@ from nats.js.errors import NotFoundError
 
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.streams import log_reader
+from mnemon_infra.broker.streams import log_reader, stream_reader
 from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, StreamMessage, read_stream
 
 SUBJECT = "chat.acme.u1.-.message.v1"
@@ -62,6 +62,24 @@ async def test_a_page_is_limited_in_bytes(connection: Client) -> None:
     headers = await read(connection, count, headers_only=True)
     assert positions(headers) == positions(pages)
     assert not any(message.data for page in headers for message, _ in page)
+
+
+async def test_a_message_larger_than_a_page_comes_alone(
+    connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_reader, "PAGE_BYTES", 100_000)
+    sizes = [200_000, 10, 10, 200_000, 200_000, 10, 200_000]
+    for size in sizes:
+        await connection.jetstream().publish(SUBJECT, b"x" * size)
+    pages = await read(connection, len(sizes))
+    assert [[len(message.data) for message, _ in page] for page in pages] == [
+        [200_000],
+        [10, 10],
+        [200_000],
+        [200_000],
+        [10],
+        [200_000],
+    ]
 
 
 async def test_reader_recreates_a_lost_consumer(connection: Client) -> None:
