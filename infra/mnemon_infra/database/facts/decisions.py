@@ -30,9 +30,7 @@ class ProposalRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Counts of batches: a batch counts once for each of its `batch.intended` events.
-
-    Each of its users has one such event, or several if the batch has many windows of the user.
+    """Counts of batches: a batch counts once for each of its users.
 
     Attributes:
         intended: number of all batches.
@@ -71,13 +69,14 @@ _TWICE: Final = """
 _BATCHES: Final = """
     SELECT count(*), count(*) FILTER (WHERE is_open), now() - min(at) FILTER (WHERE is_open)
     FROM (
-        SELECT intended.at, NOT EXISTS (
+        SELECT min(intended.at) AS at, NOT EXISTS (
             SELECT FROM memory_events AS ended
             WHERE ended.item = intended.item AND ended.tenant = intended.tenant
               AND ended.user_id = intended.user_id AND ended.event IN ('batch.completed', 'batch.failed')
         ) AS is_open
         FROM memory_events AS intended WHERE event = 'batch.intended' AND seq <= %(up_to)s
-    ) AS intended
+        GROUP BY tenant, user_id, item
+    ) AS batches
 """
 _ENDS: Final = """
     SELECT event, count(*) FROM memory_events

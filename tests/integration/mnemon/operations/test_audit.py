@@ -60,6 +60,24 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
     assert durable.pending == persist.events
 
 
+async def test_a_batch_with_many_windows_of_a_user_counts_once(audited: AuditedLog) -> None:
+    batch = {"batch_id": "b1", "provider": "openai", "model": "m", "purpose": "extract"}
+    async with run_consumers(("persist",), audited.deployment):
+        for window in range(2):
+            read = {"conversation": "talk", "from_seq": 2 * window + 1, "to_seq": 2 * window + 2}
+            await audited.decide(
+                "batch.intended", **batch, windows=[{**read, "tenant": "acme", "user": "u1"}]
+            )
+        await audited.settled()
+        found = await audited.found()
+        assert (found.extract.intended, found.extract.open) == (1, 1)
+        await audited.decide("batch.failed", batch_id="b1", error="no")
+        await audited.settled()
+        found = await audited.found()
+    assert (found.extract.intended, found.extract.open, found.extract.oldest) == (1, 0, None)
+    assert found.extract.ended == {"batch.failed": 1}
+
+
 @pytest.mark.parametrize(
     ("table", "event"),
     [
