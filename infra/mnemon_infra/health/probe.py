@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -294,11 +295,14 @@ class ProcessProbe:
 
     def _measure_process(self) -> Sequence[Fault]:
         """Update the gauges that need no server. Return the faults that other modules know."""
+        connections, waiting = Counter[tuple[str, ...]](), Counter[str]()
         for pool in list_pools():
             name = _POOLS.get(pool.name, "consumers")
-            metrics.POOL.set(pool.idle, name, "idle")
-            metrics.POOL.set(pool.connections - pool.idle, name, "used")
-            metrics.POOL_WAITING.set(pool.waiting, name)
+            connections[name, "idle"] += pool.idle
+            connections[name, "used"] += pool.connections - pool.idle
+            waiting[name] += pool.waiting
+        metrics.POOL.replace_series(connections)
+        metrics.POOL_WAITING.replace(waiting)
         return self._measure()
 
 

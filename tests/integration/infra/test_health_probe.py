@@ -14,7 +14,7 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database
+from mnemon_infra.database.engine import Database, list_pools
 from mnemon_infra.database.generations.generation_repository import create_generation
 from mnemon_infra.health import probe
 from mnemon_infra.health.fault import describe_missing
@@ -93,6 +93,22 @@ async def test_process_is_not_ready_until_a_restored_log_is_replayed(
         async with run_consumers(("persist",), deployment):
             await AppliedPosition().wait_for(connection.jetstream(), position, 60)
         assert await watching.check() == []
+
+
+async def test_connections_of_snapshots_are_added(
+    watching: ProcessProbe, deployment: Deployment, connection: Client
+) -> None:
+    async with (
+        Database(deployment) as database,
+        Database(deployment, name="mnemon-as-of") as snapshot,
+        watching.report_running(connection, database, None),
+        database.transaction(),
+        snapshot.transaction(),
+    ):
+        await watching.check()
+        assert metrics.POOL.values["consumers", "used"] >= 2
+        shown = sum(metrics.POOL.values["consumers", state] for state in ("idle", "used"))
+        assert shown == sum(pool.connections for pool in list_pools())
 
 
 async def test_metrics_of_an_absent_server_are_dropped(
