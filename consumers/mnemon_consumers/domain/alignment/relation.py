@@ -4,7 +4,11 @@ from dataclasses import replace
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison, build_comparison
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
-from mnemon_consumers.domain.alignment.rules.coexistence import find_reason_to_keep
+from mnemon_consumers.domain.alignment.rules.clauses import find_leading_statement
+from mnemon_consumers.domain.alignment.rules.coexistence import (
+    find_reason_against_repetition,
+    find_reason_to_keep,
+)
 from mnemon_consumers.domain.alignment.rules.contradiction import decide_feeling, find_contradiction
 from mnemon_consumers.domain.alignment.rules.decision import (
     decide_different,
@@ -16,7 +20,6 @@ from mnemon_consumers.domain.alignment.rules.decision import (
 )
 from mnemon_consumers.domain.alignment.rules.denial_or_end import decide_denial_or_end, decide_hidden_denial
 from mnemon_consumers.domain.alignment.rules.distinction import is_another_part, may_name_another_kind
-from mnemon_consumers.domain.alignment.rules.leading_statement import find_leading_statement
 from mnemon_consumers.domain.alignment.rules.paraphrase import decide_paraphrase
 from mnemon_consumers.domain.alignment.rules.qualification import (
     find_other_qualification,
@@ -24,7 +27,6 @@ from mnemon_consumers.domain.alignment.rules.qualification import (
     find_partial_change,
     says_almost,
 )
-from mnemon_consumers.domain.alignment.rules.repetition import find_reason_against_repetition
 from mnemon_consumers.domain.alignment.rules.replacement import decide_replacement, decide_slot
 from mnemon_consumers.domain.alignment.rules.revision import (
     find_other_restriction,

@@ -1,4 +1,4 @@
-"""Clauses of the older fact: whether the newer fact says something on each of them."""
+"""Clauses: the leading one of a newer fact, and whether it says something on each clause of the older one."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,6 +10,19 @@ from mnemon_consumers.domain.alignment.rules.values.slot_words import WORD_SLOTS
 from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, begins_with_verb, list_kinds
 
 _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
+
+
+def find_leading_statement(text: str) -> str | None:
+    """Return the statement of a fact that precedes "and now" or the like; None if there is no such statement.
+
+    For example, this is "Sold the car" in "Sold the car and now cycles". What follows "and now" tells a
+    further state, so it limits nothing that the leading statement says.
+    """
+    words = text.split()
+    for at in range(1, len(words)):
+        if words[at].lower() in list_words("next_state_conjunctions") and _tells_state(words[at + 1 :]):
+            return " ".join(words[:at]).rstrip(",;")
+    return None
 
 
 def has_unmatched_clause(facts: FactComparison) -> bool:
@@ -142,3 +155,14 @@ def _list_bare_clauses(facts: FactComparison) -> list[list[Term]]:
         for clause in facts.new.clauses[1:]
     ]
     return [left for clause, left in clauses if len(left) == len(clause)]
+
+
+def _tells_state(words: Sequence[str]) -> bool:
+    """Return whether words tell the present state: "now cycles", "eats meat again", "his boss is Ann now"."""
+    if not words:
+        return False
+    if words[0].lower() in list_words("next_state_adverbs"):
+        return True
+    said = parse_fact(" ".join(words))
+    is_present = said.is_resumed or said.has_word_of("now")
+    return is_present and bool(said.words) and (said.is_copular or begins_with_verb(said.words))
