@@ -399,6 +399,8 @@ def _is_given_up(facts: FactComparison, left_new: tuple[Term, ...]) -> bool:
         and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
         and TermKind.NAME not in list_kinds(left.old)
         and len(facts.old.words) <= 4
+        # "Loves smoked mackerel" says nothing about smoking.
+        and not (pairs[0][0].text.endswith("ed") and any(t.place == pairs[0][0].end for t in left.old))
     )
 
 

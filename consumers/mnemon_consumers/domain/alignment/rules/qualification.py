@@ -108,6 +108,8 @@ def find_partial_change(alignment: Alignment) -> str | None:
     is_timed = any(term.kind in NUMERIC_KINDS for term in old.terms)
     if not is_timed and any(is_part_of_time(new, term) for term in alignment.new):
         return "the newer fact is about a part of the time"
+    if new.denies_or_ends and any(_is_time_of_day(new, term) for term in alignment.new):
+        return "the newer fact denies or ends something at a time of day only"
     if _ends_activity_partly(alignment, is_timed=is_timed):
         return "the newer fact may end a part of the activity"
     return None

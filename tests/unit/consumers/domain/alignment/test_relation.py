@@ -1066,6 +1066,8 @@ OTHER_TOPIC = (
     ("User lives with her parents", "User's parents divorced when User was twelve"),
     ("Works at Siemens", "Cancelled PureGym and joined a climbing centre instead"),
     ("Мне сорок пять лет", "Собирается через год переехать в Питер"),
+    ("Loves smoked mackerel", "Stopped smoking in 2010"),
+    ("Drinks two coffees every morning", "No longer drinks coffee after 3 pm"),
     ("Doesn't eat meat", "No longer eats meat on Fridays"),
     ("Не ест мясо", "Больше не ест мясо по пятницам"),
     ("Doesn't eat eggs", "Doesn't eat raw eggs"),
