@@ -31,6 +31,7 @@ from mnemon_consumers.domain.alignment.term import (
     Term,
     TermKind,
     has_exact_term,
+    is_habitual,
     is_listed,
     list_kinds,
     list_nouns,
@@ -83,6 +84,8 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
     """Decide if the newer fact gives a thing another value, or names it more exactly; None otherwise."""
     if is_more_exact(facts):
         return decide_update(facts, "the newer fact names the same thing more exactly")
+    if _is_rescheduled(facts):
+        return decide_update(facts, "the newer fact says that the time of the same thing has changed")
     if differs_only_in_numbers(facts):
         if differs_in_quantity(facts):
             return decide_new_value(facts, "a new value of the same amount or date")
@@ -93,6 +96,29 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
     if differs_in_attribute(facts):
         return decide_update(facts, "a new value of the same thing")
     return None
+
+
+def _is_rescheduled(facts: FactComparison) -> bool:
+    """Return whether the newer fact says that something takes place at another time: "has moved to May".
+
+    A word such as "now" alone says so only of a habit, as in "is on Saturdays now". Except for times and
+    people, the newer fact must have all words of the older fact.
+    """
+    left, now = facts.alignment, list_words("now")
+    times = [[term for term in side if term.kind is TermKind.DATE] for side in (left.old, left.new)]
+    words = [a for a, _ in left.pairs if a.kind in (TermKind.WORD, TermKind.NAME)]
+    is_moved = any(is_in_table(word, "changed") and word not in now for word in facts.new.raw)
+    is_habit = facts.new.has_word_of("now") and all(any(map(is_habitual, side)) for side in times)
+    is_open = not (facts.old.is_past or facts.new.is_planned or facts.new.denies_or_ends)
+    return (
+        all(times)
+        and (is_moved or is_habit)
+        and is_open
+        and len(words) >= 2
+        and list_kinds(left.old) <= {TermKind.DATE, TermKind.NUMBER, TermKind.PERSON}
+        and sum(term.kind is TermKind.WORD for term in left.new) <= 2
+        and TermKind.NAME not in list_kinds(left.new)
+    )
 
 
 def _decide_change(facts: FactComparison) -> RelationVerdict | None:

@@ -110,7 +110,7 @@ def _has_other_complement(facts: FactComparison) -> bool:
         {statement.find_word_before(term) for term in side if term.kind is TermKind.WORD}
         for statement, side in ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     )
-    return not (old & new).isdisjoint(("for", "on", "за", *list_words("noun_complements")))
+    return not (old & new).isdisjoint(("for", "on", "за", "по", *list_words("noun_complements")))
 
 
 def _is_next_model(facts: FactComparison) -> bool:
