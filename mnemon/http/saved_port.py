@@ -1,5 +1,6 @@
 """Port of an HTTP service, saved in a data folder so that the address of the service stays the same."""
 
+import errno
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -54,7 +55,8 @@ def _open_chosen_port(port: int) -> socket.socket:
     try:
         return open_listening_socket(_HOST, port)
     except OSError as error:
-        raise PortTaken(f"port {port} cannot be opened: {error.strerror}") from error
+        problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be opened: {error.strerror}"
+        raise PortTaken(f"port {port} {problem}") from error
 
 
 def _save_port(path: Path, listening: socket.socket) -> socket.socket:

@@ -175,8 +175,8 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _INTOLERANCE, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _INTOLERANCE, _HEALTH)
-"""Words of lasting facts. From a text with one of them, no end is taken, and words such as "until Friday" do
-not make it temporary: "allergic to nuts, away until Friday"."""
+"""Words of lasting facts. A text with one of them gets no end from its words, and words such as "until
+Friday" do not make it temporary: "allergic to nuts, away until Friday"."""
 
 _WEIGHTY: Final = (*_LASTING, _IMPORTANT)
 

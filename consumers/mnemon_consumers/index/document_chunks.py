@@ -31,7 +31,8 @@ def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
     """Yield the chunks of a document, in order; a blank document has no chunks.
 
     A document whose `source` ends in a Markdown extension, such as `.md`, is cut at headings.
-    The generator splits the document part by part, so a longer document delays no chunk for longer.
+    The generator splits the document part by part, so the time until the next chunk does not grow with the
+    document.
     """
     is_markdown = (source or "").lower().endswith(_MARKDOWN)
     splitter, window = (

@@ -154,7 +154,8 @@ class FactProposedV1(Event):
     supersedes: Identifier | None = Field(
         default=None,
         description="Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the "
-        "two are not about the same thing, and ignores the id if no live fact has it.",
+        "two are not about the same thing, or if it says more than a proposal that repeats a part of it, and "
+        "ignores the id if no live fact has it.",
     )
     names: FactNames = ()
     lineage: Lineage = Field(

@@ -173,20 +173,13 @@ async def asked_until(url: str, seq: int) -> list[str]:
             return found
 
 
-@pytest.mark.parametrize(
-    ("option", "reason"),
-    [
-        ("--nats-port", "is in use"),
-        ("--database-port", "is in use"),
-        ("--gateway-port", "cannot be opened: Address already in use"),
-    ],
-)
-async def test_taken_port_is_refused_at_once_with_the_option(data: Path, option: str, reason: str) -> None:
+@pytest.mark.parametrize("option", ["--nats-port", "--database-port", "--gateway-port"])
+async def test_taken_port_is_refused_at_once_with_the_option(data: Path, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused = await mnemon("up", "--data", data, option, str(port))
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == f"mnemon: port {port} {reason}\n  Choose another {option}, or leave it out\n"
+    assert refused.err == f"mnemon: port {port} is in use\n  Choose another {option}, or leave it out\n"
     assert not (data / "postgres").exists()
 
 

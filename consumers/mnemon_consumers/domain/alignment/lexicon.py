@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from mnemon_consumers.domain.alignment.morphology import (
+    SHARED_STEM,
     WORDS,
     fold_characters,
     is_cyrillic,
@@ -50,10 +51,6 @@ EXACT: Final = (
 
 For Russian words, see `_EXACT_IN_RUSSIAN`.
 """
-
-_SHARED_STEM: Final = 3
-"""Maximum length, in letters, of a Russian stem that may belong to several words. A word of an entry is not
-matched by such a stem if the word has a longer form."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -287,13 +284,13 @@ def _list_number_forms(word: str) -> frozenset[str]:
 def _select_phrase_forms(word: str) -> frozenset[str]:
     """Return the forms by which a word of an entry is matched, for entries that also match by stems.
 
-    A Russian stem of at most `_SHARED_STEM` letters is left out if the word has a longer form, because other
+    A Russian stem of at most `SHARED_STEM` letters is left out if the word has a longer form, because other
     words may have the same stem: "жен" is the stem of "жениться" (marry) and of "жена" (wife).
     """
     found = list_forms(word)
     if not is_cyrillic(word):
         return found
-    return frozenset(form for form in found if len(form) > _SHARED_STEM or form == word) or found
+    return frozenset(form for form in found if len(form) > SHARED_STEM or form == word) or found
 
 
 def build_exact_form(word: str) -> str:

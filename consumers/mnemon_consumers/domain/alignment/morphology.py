@@ -84,7 +84,7 @@ _ORDINAL: Final = re.compile(
 """English ordinals in words."""
 
 
-_SHARED_STEM: Final = 3
+SHARED_STEM: Final = 3
 """Maximum length, in letters, of a Russian stem that may belong to several words."""
 
 
@@ -126,12 +126,16 @@ def is_cyrillic(word: str) -> bool:
 
 @lru_cache(maxsize=WORDS)
 def list_forms(word: str) -> frozenset[str]:
-    """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too."""
+    """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too.
+
+    A Russian stem of at most `SHARED_STEM` letters is left out if a dictionary form is longer by two letters
+    or more.
+    """
     if not is_cyrillic(word):
         return frozenset((stem_word(word),))
     lemmas, stem = list_lemmas(word), stem_word(word)
     # «Ладе» and «ладит», «кур» and «курит» have a short stem in common.
-    is_shared = len(stem) <= _SHARED_STEM and any(len(lemma) > len(stem) + 1 for lemma in lemmas)
+    is_shared = len(stem) <= SHARED_STEM and any(len(lemma) > len(stem) + 1 for lemma in lemmas)
     found = lemmas if is_shared else lemmas | {stem}
     if _may_be_possessive(word):
         # Adds the stems of "Настя" and "Никита" to those of "Настина" and "Никитин".

@@ -194,17 +194,17 @@ class _Parser:
         """Return whether a word of a slot gives no value to the slot.
 
         "Living" is such a word in "living room", "joined" in "joined a choir", «живёт» in «у меня живёт кот»
-        (I have a cat), and «год» in «через год» (in a year).
+        (I have a cat), and «год» after a year or without a number, as in «через год» (in a year).
         """
         words = [token.word for token in self._tokens]
         if slot == "residence":
-            is_pet = words[0] == "у" and words[1:2] and words[1] in list_words("user")
-            return bool(is_pet) or words[at : at + 2] == ["living", "room"]
+            is_lodger = at == 2 and words[0] == "у" and words[1] in list_words("user")
+            return is_lodger or words[at : at + 2] == ["living", "room"]
         if slot == "employer" and words[at] == "joined":
             following = self._tokens[at + 1 : at + 2]
             return any(token.surface[0].islower() for token in following)
         if slot == "age" and words[at] in ("год", "года", "лет"):
-            return self._is_after_year(at) or list_number_keys(words[at - 1]) is None
+            return at == 0 or self._is_after_year(at) or list_number_keys(words[at - 1]) is None
         return False
 
     def _is_after_year(self, at: int) -> bool:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison, build_comparison
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
-from mnemon_consumers.domain.alignment.rules.clauses import find_leading_statement
+from mnemon_consumers.domain.alignment.parser import parse_fact
+from mnemon_consumers.domain.alignment.rules.clauses import find_leading_end
 from mnemon_consumers.domain.alignment.rules.coexistence import (
     find_reason_against_repetition,
     find_reason_to_keep,
@@ -49,6 +50,9 @@ from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerd
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
     """Decide the relation of a new fact to a known fact.
 
+    If the rules find neither an update nor a repetition, they compare the end that leads the new fact alone,
+    such as "Left Acme" of "Left Acme and now runs a bakery".
+
     Args:
         old: the text of the known fact.
         new: the text of the new fact.
@@ -56,7 +60,7 @@ def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -
     """
     verdict = _decide_relation(old, new, similarity)
     if verdict.relation in (FactRelation.UNDECIDED, FactRelation.DIFFERENT) and (
-        lead := find_leading_statement(new)
+        lead := find_leading_end(parse_fact(old), new)
     ):
         update = _decide_relation(old, lead, similarity)
         if update.relation is FactRelation.UPDATE:

@@ -54,8 +54,8 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
         raise Refusal("unavailable", problem, retryable=True) from error
     except DatabaseRefused as error:
         problem = (
-            f"the database refused a value of the request, or of an event that it lacks so far: {error}; "
-            "change the value, or repeat the request later"
+            f"the database refused a value of the request, or of an event that `persist` has not stored: "
+            f"{error}; change the value, or repeat the request later"
         )
         raise Refusal("refused", problem) from error
 

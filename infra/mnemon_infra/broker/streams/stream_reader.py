@@ -255,10 +255,12 @@ class _Pages:
             await self._request_messages(self._page, max_bytes=PAGE_BYTES)
         return read
 
-    async def _request_messages(self, count: int, **limits: int) -> None:
+    async def _request_messages(self, count: int, max_bytes: int | None = None) -> None:
+        """Request the next messages, at most `count`; without `max_bytes`, of any size."""
+        limit = {} if max_bytes is None else {"max_bytes": max_bytes}
         self._is_whole.clear()
         self._requested = count
-        request = json.dumps({"batch": count, "no_wait": True, **limits}).encode()
+        request = json.dumps({"batch": count, "no_wait": True, **limit}).encode()
         await self._connection.publish(self._subject, request, reply=self._inbox)
 
     async def _take_message(self, message: Msg) -> None:

@@ -1,4 +1,4 @@
-"""Clauses: the leading one of a newer fact, and whether it says something on each clause of the older one."""
+"""Clauses: the leading statement of a newer fact, and clauses on which the newer fact says nothing."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,22 +7,30 @@ from mnemon_consumers.domain.alignment.comparison import KINDS_OF_DETAILS, FactC
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.rules.values.slot_words import WORD_SLOTS, are_slot_words
+from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, begins_with_verb, list_kinds
 
 _ADDRESS_KINDS: Final = frozenset((TermKind.NAME, TermKind.NUMBER))
 
 
-def find_leading_statement(text: str) -> str | None:
-    """Return the statement of a fact that precedes "and now" or the like; None if there is no such statement.
+def find_leading_end(old: ParsedFact, text: str) -> str | None:
+    """Return the statement of a newer fact before "and now" or the like, if it denies or ends something.
 
-    For example, this is "Sold the car" in "Sold the car and now cycles". What follows "and now" tells a
-    further state, so it limits nothing that the leading statement says.
+    For example, this is "Sold the car" in "Sold the car and now cycles". The result is None if the words
+    after "and" may take the statement back: if they have a word of the older fact `old`, "it" or "back".
     """
     words = text.split()
     for at in range(1, len(words)):
         if words[at].lower() in list_words("next_state_conjunctions") and _tells_state(words[at + 1 :]):
-            return " ".join(words[:at]).rstrip(",;")
+            lead = " ".join(words[:at]).rstrip(",;")
+            return lead if parse_fact(lead).denies_or_ends and not _takes_back(old, words[at + 1 :]) else None
     return None
+
+
+def _takes_back(old: ParsedFact, words: Sequence[str]) -> bool:
+    said = parse_fact(" ".join(words))
+    is_repeated = any(not term.keys.isdisjoint(old.keys) for term in said.words)
+    return is_repeated or said.has_word_of("objects") or said.has_word_of("return_words")
 
 
 def has_unmatched_clause(facts: FactComparison) -> bool:

@@ -1,18 +1,21 @@
 """Coexistence: why the older fact may hold beside a newer fact on the same topic, or in the same words."""
 
 from itertools import pairwise
+from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_words
 from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
 from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_thing
-from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
-from mnemon_consumers.domain.alignment.rules.stage import USER_AXES
+from mnemon_consumers.domain.alignment.rules.qualification import follows_limit, is_part_of_time
 from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
+
+_OCCUPATION_STAGES: Final = frozenset(("leave+", "service+", "work+"))
+"""Poles of the table `stages` whose phrases have words such as "work" with another meaning."""
 
 
 def find_reason_to_keep(facts: FactComparison) -> str | None:
@@ -114,24 +117,18 @@ def _denies_less(facts: FactComparison) -> bool:
     nouns = {b.place for _, b in facts.alignment.pairs}
     return any(
         is_part_of_time(facts.new, term)
-        or (term.kind is TermKind.WORD and (term.end in nouns or _follows_limit(facts.new, term)))
+        or (term.kind is TermKind.WORD and (term.end in nouns or follows_limit(facts.new, term)))
         for term in facts.alignment.new
     )
 
 
-def _follows_limit(statement: ParsedFact, term: Term) -> bool:
-    before = statement.raw[max(0, term.place - 2) : term.place]
-    return not list_words("limit_prepositions").isdisjoint(before)
-
-
 def _names_some_of_several(statement: ParsedFact) -> bool:
     """Return whether a fact has a phrase such as "one of ten hives", «один из ульев» (one of the hives)."""
+    prepositions, parts = ("of", "из"), list_words("partial_quantities")
     return any(
-        word in ("of", "из") and (list_number_keys(before) is not None or before in list_words("some"))
+        (word in prepositions and (list_number_keys(before) is not None or before in parts))
+        or (before in prepositions and list_number_keys(word) is not None)
         for before, word in pairwise(statement.raw)
-    ) or any(
-        word in ("of", "из") and list_number_keys(following) is not None
-        for word, following in pairwise(statement.raw)
     )
 
 
@@ -172,8 +169,8 @@ def find_reason_against_repetition(facts: FactComparison) -> str | None:
         return "only the older fact is about a former state"
     if any(_shares_only_word_of_phrase(a, b) for a, b in facts.alignment.pairs):
         return "a common word belongs to a phrase with another meaning in one of the facts"
-    if any(_has_other_adjective(facts, a, b) for a, b in facts.alignment.pairs):
-        return "the facts have different adjectives before a noun"
+    if any(_replaces_word_by_adjective(facts, a, b) for a, b in facts.alignment.pairs):
+        return "an adjective of the newer fact stands where the older fact has another word"
     return None
 
 
@@ -182,28 +179,23 @@ def _shares_only_word_of_phrase(a: Term, b: Term) -> bool:
 
     For example, "works" in "Works at Acme" is no counterpart of the phrase in "Is out of work".
     """
-    poles = {f"{axis}+" for axis in USER_AXES}
-    stages = [term.stages & poles for term in (a, b)]
+    stages = [term.stages & _OCCUPATION_STAGES for term in (a, b)]
     return stages[0] != stages[1] and any(" " in term.text for term in (a, b))
 
 
-def _has_other_adjective(facts: FactComparison, a: Term, b: Term) -> bool:
+def _replaces_word_by_adjective(facts: FactComparison, a: Term, b: Term) -> bool:
     """Return whether a light adjective in the newer fact stands where the older fact has another word.
 
-    For example, "long" and "curly" are such words in "Has long hair" and "Has curly hair".
+    For example, "long" in "Has long hair" stands where "Has curly hair" has "curly".
     """
     is_replaced = any(term.end == a.place for term in facts.alignment.old)
-    return a.kind is TermKind.WORD and is_replaced and _find_light_adjective(facts.new, b) is not None
+    return a.kind is TermKind.WORD and is_replaced and _has_light_adjective(facts.new, b)
 
 
-def _find_light_adjective(statement: ParsedFact, noun: Term) -> Term | None:
-    return next(
-        (
-            term
-            for term in statement.terms
-            if term.kind is TermKind.LIGHT
-            and term.end == noun.place
-            and (term.text in list_words("adjectives") or "ADJF" in list_grammemes(term.text))
-        ),
-        None,
+def _has_light_adjective(statement: ParsedFact, noun: Term) -> bool:
+    return any(
+        term.kind is TermKind.LIGHT
+        and term.end == noun.place
+        and (term.text in list_words("adjectives") or "ADJF" in list_grammemes(term.text))
+        for term in statement.terms
     )

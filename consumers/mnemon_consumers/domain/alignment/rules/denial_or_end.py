@@ -312,7 +312,7 @@ def _ends_only_part(facts: FactComparison) -> bool:
     """Return whether the newer, Russian fact is about what only qualifies the topic of the older fact.
 
     For example, the car in "the car is broken" only qualifies the loan in "car loan". The result is also True
-    if the newer fact ends a part of the topic, as the board in "left the board of the club".
+    if the newer, Russian fact ends a part of the topic: «вышел из правления клуба» (left the club's board).
     """
     left, pairs = (
         facts.alignment.old,
@@ -426,6 +426,8 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
         return not is_employed
     if new.has_word_of("moving_out_verbs"):
         return "residence" not in old.slots
+    if old.has_word_of("allergies") and not new.has_word_of("allergies"):
+        return True
     if new.has_word_of("graduation_verbs"):
         return "school" not in old.slots and not any(map(_is_about_studies, old.raw))
     if new.is_quit and any(_is_adverb(term.text) for term in left_new):
@@ -435,7 +437,7 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
 
 
 def _is_other_actor(term: Term) -> bool:
-    """Return whether a term may be the subject of a fact that does not name the user: "the drummer left"."""
+    """Return whether a term may be another subject than the user: «ушёл барабанщик» (the drummer left)."""
     is_actor = {"NOUN", "anim", "nomn"} <= list_grammemes(term.text)
     return term.kind is TermKind.WORD and (is_actor or (term.is_head and is_listed(term, "professions")))
 
@@ -504,27 +506,30 @@ def decide_hidden_denial(facts: FactComparison) -> RelationVerdict | None:
     """Decide if only one fact has a denial, and it denies a word of the other fact; None otherwise.
 
     This finds denials that are hidden in a phrase of the lexicon, such as "doesn't work" (is broken) and
-    «не получил» (did not get), and an end in a fact about an end: "No longer drops Leo off at school".
+    «не получил» (did not get), and a denial of a verb that itself counts as an end: "drops" in "No longer
+    drops Leo off at school".
     """
     denied = [_list_denied_places(statement) for statement in (facts.old, facts.new)]
     if bool(denied[0]) == bool(denied[1]):
         return None
     denial, other = (facts.old, facts.new) if denied[0] else (facts.new, facts.old)
     affirmed = frozenset().union(*map(list_lookup_forms, other.raw))
-    if all(list_lookup_forms(denial.raw[at]).isdisjoint(affirmed) for at in (*denied[0], *denied[1])):
+    if all(list_lookup_forms(denial.raw[at]).isdisjoint(affirmed) for at in denied[0] or denied[1]):
         return None
     if any(denied[0].isdisjoint(range(term.place, term.end)) for term in facts.alignment.old):
-        return decide_undecided(facts, "the older fact may say when, where or for whom the denial holds")
+        return decide_undecided(facts, "the older fact may say when, where or for whom its statement holds")
     return decide_update(facts, "one of the facts denies the statement of the other")
 
 
 def _list_denied_places(statement: ParsedFact) -> set[int]:
-    """Return the indexes of the words after a negation, such as that of "work" in "doesn't work"."""
+    """Return the indexes of the words after a negation, such as that of "work" in "doesn't work".
+
+    "Longer" and adverbs are skipped.
+    """
     raw, found = statement.raw, set()
     for at, word in enumerate(raw):
         if is_in_table(word, "negation"):
-            is_skipped = raw[at + 1 : at + 2] == ("longer",) or any(
-                each in list_words("adverbs") for each in raw[at + 1 : at + 2]
-            )
+            following = raw[at + 1 : at + 2]
+            is_skipped = following == ("longer",) or not list_words("adverbs").isdisjoint(following)
             found.add(at + 1 + is_skipped)
     return {at for at in found if at < len(raw)}

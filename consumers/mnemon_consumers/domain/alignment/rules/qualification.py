@@ -15,7 +15,14 @@ from mnemon_consumers.domain.alignment.matching import Alignment
 from mnemon_consumers.domain.alignment.morphology import is_symbol, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.revision import list_denied_values
 from mnemon_consumers.domain.alignment.statement import ParsedFact
-from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, is_habitual
+from mnemon_consumers.domain.alignment.term import (
+    NUMERIC_KINDS,
+    Term,
+    TermKind,
+    is_habitual,
+    is_part_of_day,
+    is_year,
+)
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
 
 _FREQUENCIES: Final = ("always", "often", "sometimes")
@@ -27,6 +34,9 @@ _LIMITING_DATES: Final = frozenset(f"dates {time}" for time in (*_TIMES, *_SEASO
 """Keys of dates that come again and again, and take up a part of the time only."""
 
 _NEGATIVE_NUMBER: Final = re.compile(r"(?<![\w.,:)-])[-−–](\d+)")
+
+_HOURS: Final = frozenset(("hours", "час", "часа", "часов"))
+"""Units after an hour: "after 16 hours", «после 16 часов»."""
 
 _MINUS: Final = frozenset(("minus", "минус"))
 
@@ -110,28 +120,21 @@ def find_partial_change(alignment: Alignment) -> str | None:
         return "the newer fact is about a part of the time"
     if new.denies_or_ends and any(_is_time_of_day(new, term) for term in alignment.new):
         return "the newer fact denies or ends something at a time of day only"
-    if _ends_activity_partly(alignment, is_timed=is_timed):
+    if _ends_activity_partly(alignment):
         return "the newer fact may end a part of the activity"
     return None
 
 
-def _ends_activity_partly(alignment: Alignment, *, is_timed: bool) -> bool:
-    """Return whether a person stopped an activity perhaps only at a place, at a time of day or in company.
+def _ends_activity_partly(alignment: Alignment) -> bool:
+    """Return whether a person stopped an activity perhaps only at a place or in company.
 
-    For example, "Stopped drinking coffee after 3 pm" may leave the mornings of "Drinks coffee". `is_timed`
-    is True if the older fact tells a time, too.
+    For example, "Stopped eating sugar at work" may leave the sugar at home of "Eats sugar".
     """
     new = alignment.statements[1]
-    if not any(_is_stopped_activity(new, term) for term in new.terms):
-        return False
-    said = [term for term in alignment.new if term.place < new.reason_at]
-    times = [term for term in said if _is_time_of_day(new, term)]
-    return (bool(times) and not is_timed) or any(
-        term.kind in (TermKind.WORD, TermKind.NAME)
-        and not list_words("limit_prepositions").isdisjoint(
-            new.raw[max(0, term.place - _LONGEST_PHRASE) : term.place]
-        )
-        for term in said
+    return any(_is_stopped_activity(new, term) for term in new.terms) and any(
+        term.kind in (TermKind.WORD, TermKind.NAME) and follows_limit(new, term)
+        for term in alignment.new
+        if term.place < new.reason_at
     )
 
 
@@ -144,11 +147,14 @@ def _is_stopped_activity(statement: ParsedFact, term: Term) -> bool:
 
 def _is_time_of_day(statement: ParsedFact, term: Term) -> bool:
     """Return whether a term tells an hour or a part of the day: "after 3 pm", «после обеда» (after lunch)."""
-    forms = {term.text} | list_lookup_forms(term.text)
-    if term.kind is TermKind.NUMBER or not forms.isdisjoint(list_words("meals")):
+    following = statement.find_word_after(term)
+    if term.kind is TermKind.NUMBER:
+        is_duration = bool(following) and is_in_table(following, "units") and following not in _HOURS
+        return term.role in ("after", "before") and not (is_year(term) or is_duration)
+    if not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("meals")):
         return term.role in ("after", "before")
     is_one_day = statement.find_word_before(term) in ("this", "last", "next", "yesterday")
-    return not term.keys.isdisjoint(f"dates {time}" for time in _TIMES) and not is_one_day
+    return is_part_of_day(term) and not is_one_day
 
 
 def is_limited(alignment: Alignment, side: int) -> bool:
@@ -161,11 +167,13 @@ def is_limited(alignment: Alignment, side: int) -> bool:
         side: 0 for the older fact, 1 for the newer fact.
     """
     statement, left = alignment.statements[side], (alignment.old, alignment.new)[side]
-    prepositions = list_words("limit_prepositions")
-    return any(
-        not prepositions.isdisjoint(statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place])
-        for term in left
-    )
+    return any(follows_limit(statement, term) for term in left)
+
+
+def follows_limit(statement: ParsedFact, term: Term) -> bool:
+    """Return whether a preposition of the list `limit_prepositions` stands shortly before a term."""
+    before = statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place]
+    return not list_words("limit_prepositions").isdisjoint(before)
 
 
 def _adds_to_verb(alignment: Alignment) -> bool:

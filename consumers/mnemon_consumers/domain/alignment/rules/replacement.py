@@ -1,6 +1,7 @@
 """Replacement: whether the newer fact names something in place of what the older fact says."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mnemon_consumers.domain.alignment.comparison import SUBSTITUTED_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
@@ -28,6 +29,7 @@ from mnemon_consumers.domain.alignment.rules.values.swap import swaps_other_thin
 from mnemon_consumers.domain.alignment.statement import ParsedFact, is_part_of_phrase
 from mnemon_consumers.domain.alignment.term import (
     EXACT_KINDS,
+    NUMERIC_KINDS,
     Term,
     TermKind,
     has_exact_term,
@@ -45,7 +47,7 @@ def decide_slot(facts: FactComparison) -> RelationVerdict | None:
     if slot is None:
         return None
     if slot == "residence" and _says_alone(facts.new) and not _has_companion_phrase(facts.alignment.old):
-        return decide_undecided(facts, "only the newer fact says with whom a person lives")
+        return decide_undecided(facts, "only the newer fact says that a person lives alone")
     is_replaced = _says_alone(facts.new) or _has_companion_phrase(facts.alignment.new)
     if _has_companion_phrase(facts.alignment.old) and not is_replaced:
         return decide_undecided(
@@ -102,22 +104,22 @@ def _is_rescheduled(facts: FactComparison) -> bool:
     """Return whether the newer fact says that something takes place at another time: "has moved to May".
 
     A word such as "now" alone says so only of a habit, as in "is on Saturdays now". Except for times and
-    people, the newer fact must have all words of the older fact.
+    people, the newer fact must have all words of the older fact, at least two, and no others.
     """
     left, now = facts.alignment, list_words("now")
     times = [[term for term in side if term.kind is TermKind.DATE] for side in (left.old, left.new)]
     words = [a for a, _ in left.pairs if a.kind in (TermKind.WORD, TermKind.NAME)]
     is_moved = any(is_in_table(word, "changed") and word not in now for word in facts.new.raw)
     is_habit = facts.new.has_word_of("now") and all(any(map(is_habitual, side)) for side in times)
-    is_open = not (facts.old.is_past or facts.new.is_planned or facts.new.denies_or_ends)
+    is_current = not (facts.old.is_past or facts.new.is_planned or facts.new.denies_or_ends)
     return (
         all(times)
         and (is_moved or is_habit)
-        and is_open
+        and is_current
         and len(words) >= 2
         and list_kinds(left.old) <= {TermKind.DATE, TermKind.NUMBER, TermKind.PERSON}
-        and sum(term.kind is TermKind.WORD for term in left.new) <= 2
-        and TermKind.NAME not in list_kinds(left.new)
+        and all(term.kind in NUMERIC_KINDS or is_listed(term, "changed") for term in left.new)
+        and ("as", "well") not in pairwise(facts.new.raw)
     )
 
 

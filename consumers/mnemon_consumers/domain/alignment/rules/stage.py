@@ -8,17 +8,15 @@ from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_f
 from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.rules.noun_phrase import is_genitive_of_noun, qualifies_noun
 from mnemon_consumers.domain.alignment.rules.revision import has_other_adjective
-from mnemon_consumers.domain.alignment.statement import is_part_of_phrase, leaves_place
+from mnemon_consumers.domain.alignment.statement import ParsedFact, is_part_of_phrase, leaves_place
 from mnemon_consumers.domain.alignment.term import (
-    NUMERIC_KINDS,
     Term,
     TermKind,
     has_exact_term,
     is_listed,
-    is_year,
 )
 
-USER_AXES: Final = frozenset(("birth", "leave", "service", "work"))
+_USER_AXES: Final = frozenset(("birth", "work"))
 """Names of axes, of the table `stages`, on which a person is at one stage at a time."""
 
 
@@ -76,51 +74,79 @@ def find_next_stage_of_user(facts: FactComparison) -> str | None:
     For example, "Gave birth to a son" follows "Is pregnant": a person has one pregnancy at a time.
 
     Returns:
-        None if the user reaches no next stage, or one of the facts has another subject.
+        None if the user reaches no next stage; if one of the facts has another subject; or if the newer fact
+        names another person, takes the stage back, or may be about a former year or a former child.
     """
     old, new = facts.old, facts.new
-    if old.has_head or new.has_head or old.denies_or_ends or old.is_past or new.is_planned or new.is_negated:
+    if old.has_head or new.has_head or old.denies_or_ends or old.is_past or new.is_planned:
         return None
-    axes = {pole[:-1] for term in old.terms for pole in term.stages if pole.endswith("+")} & USER_AXES
-    rest = [term for term in old.words if not (_has_stage(term, axes) or _is_detail_of_stage(term))]
+    before = {pole for term in old.terms for pole in term.stages if pole[:-1] in _USER_AXES}
+    axes = {pole[:-1] for pole in before if pole.endswith("+")}
     reached = [
-        axis
+        (axis, term)
         for axis in sorted(axes)
         for term in new.terms
         if f"{axis}-" in term.stages and _is_stage_of_user(facts, axis, term)
     ]
-    return reached[0] if reached and not rest and not is_for_someone(facts) else None
+    is_back = any(f"{axis}+" in term.stages for axis in axes for term in new.terms)
+    is_limited = new.denies_or_ends or is_back or new.has_word_of("stage_limits")
+    if not reached or is_limited or is_for_someone(facts) or not _is_stage_alone(old, axes):
+        return None
+    return reached[0][0]
 
 
-def _is_detail_of_stage(term: Term) -> bool:
-    """Return whether a term tells only when a stage ends, or the child that a person expects."""
-    is_time = term.kind in NUMERIC_KINDS or is_listed(term, "units") or is_listed(term, "scheduled")
-    return is_time or _is_newborn(term)
+def _is_stage_alone(statement: ParsedFact, axes: set[str]) -> bool:
+    """Return whether a fact tells a stage, and besides it only a month or the child that a person expects.
+
+    "Expecting" tells a pregnancy only beside a child.
+    """
+    rest = [term for term in statement.words if not _has_stage(term, axes)]
+    children = [term for term in rest if _is_listed_form(term, "unborn_children")]
+    is_told = any(
+        _has_stage(term, axes) and term.text not in list_words("waiting_verbs") for term in statement.terms
+    )
+    return (is_told or bool(children)) and all(
+        term in children or term.kind is TermKind.DATE or is_listed(term, "scheduled") for term in rest
+    )
 
 
-def _is_newborn(term: Term) -> bool:
-    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("newborns"))
+def _is_listed_form(term: Term, list_name: str) -> bool:
+    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words(list_name))
 
 
 def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
     """Return whether a term of the newer fact says that the user reached a stage, such as a job or a birth.
 
     It does not in "has a job interview", «взял на работу няню» (hired a nanny), "had a baby shower", "gave
-    birth to an idea" and «родилась в Омске» (was born in Omsk). If the newer fact has a number, such as a
-    year, an age or "first", the term may be about another time or child.
+    birth to an idea" and «родилась в Омске» (was born in Omsk).
     """
-    raw = facts.new.raw
-    numbers = [term for term in facts.new.terms if term.kind is TermKind.NUMBER]
-    following = raw[stage.place + len(stage.text.split()) :][:1]
+    new = facts.new
+    rest = [term for term in new.words if not _has_stage(term, {axis})]
+    is_dated = any(term.kind is TermKind.NUMBER and not _is_listed_form(term, "newborns") for term in rest)
+    if is_dated or any(term.is_someone and term.place < stage.place for term in rest):
+        return False
+    following = new.raw[stage.end : stage.end + 1]
     is_complete = all(
-        word in list_words("before_detail_of_stage") or is_in_table(word, "dates") for word in following
+        word in list_words("stage_detail_prepositions") or is_in_table(word, "dates") for word in following
     )
-    if axis != "birth":
-        return (is_complete or "ablt" in list_grammemes(*following)) and not any(map(is_year, numbers))
-    is_birth = facts.new.is_past and "родиться" not in list_lookup_forms(stage.text)
-    nouns = [term for term in facts.new.words if term.place >= stage.end and not _has_stage(term, {axis})]
-    is_child = is_complete or any(map(_is_newborn, nouns))
-    return is_birth and is_child and all(map(_is_newborn, numbers))
+    if axis == "work":
+        return is_complete or "ablt" in list_grammemes(*following)
+    children = [term for term in rest if _is_listed_form(term, "newborns")]
+    is_birth = new.is_past and (
+        "родить" in list_lookup_forms(stage.text) or stage.text.startswith(("gave birth", "had "))
+    )
+    others = [
+        term
+        for term in rest
+        if term.is_someone and term not in children and not _follows(new, term, children)
+    ]
+    return is_birth and (is_complete or bool(children)) and not others
+
+
+def _follows(statement: ParsedFact, name: Term, children: Sequence[Term]) -> bool:
+    """Return whether a name stands right after a child or a word such as "named"."""
+    is_named = statement.find_word_before(name) in list_words("person_name_words")
+    return name.kind is TermKind.NAME and (is_named or any(child.end == name.place for child in children))
 
 
 def _is_particular_event(event: Term, left: Sequence[Term]) -> bool:
