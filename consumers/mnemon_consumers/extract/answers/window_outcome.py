@@ -28,7 +28,7 @@ from mnemon_contracts.identity import derive_id
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
-from mnemon_infra.models.language.port import LineFailed, ModelAnswer
+from mnemon_infra.models.language.port import LineFailed, ModelAnswer, PromptFact, PromptMessage
 
 MOST_IMPORTANCE: Final = 5
 """Maximum importance of a fact with terms that its sources lack (`find_unsupported_terms`). Such a fact
@@ -106,12 +106,13 @@ def judge_answer(
             # The last attempt uses the complete part of the answer; before that, the model is asked again.
             dead = Dead("cut_off", "the answer was cut off at the limit of tokens or the end of the context")
         case ModelAnswer():
+            shown = question.shown_facts
             try:
-                extracted = parse_answer(outcome, question.messages, question.shown_facts, question.pairs)
+                extracted = parse_answer(outcome, question.messages, shown, question.pairs)
             except UnreadableAnswer as error:
                 dead = Dead("unreadable", str(error))
             else:
-                checked, marks = _check_facts(extracted, question)
+                checked, marks = _check_facts(extracted, question.messages, shown)
                 events = build_proposals(
                     window, checked, answering_model.name, answering_model.batch_id, marks
                 )
@@ -125,16 +126,15 @@ def judge_answer(
     return WindowJudgement([end, *unanswered, *paid], dead=dead)
 
 
-def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
+def _check_facts(
+    extracted: ParsedAnswer, messages: Sequence[PromptMessage], shown: Sequence[PromptFact]
+) -> tuple[ParsedAnswer, list[list[str]]]:
     """Return the answer, and for each fact the terms that its sources lack; see `find_unsupported_terms`.
 
     A fact with such terms may be made up. The fact is proposed, but replaces no other fact, and its
     importance is at most `MOST_IMPORTANCE`.
     """
-    shown = question.shown_facts
-    marks = [
-        find_unsupported_terms(fact.text, fact.sources, question.messages, shown) for fact in extracted.facts
-    ]
+    marks = [find_unsupported_terms(fact.text, fact.sources, messages, shown) for fact in extracted.facts]
     facts = [_weaken_fact(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks
 
