@@ -1,4 +1,4 @@
-"""Status of dead letters: their number, the age of the oldest, and commands that handle them."""
+"""`mnemon status` shows the number of dead letters, the age of the oldest, and commands that handle them."""
 
 from datetime import UTC, datetime, timedelta
 
