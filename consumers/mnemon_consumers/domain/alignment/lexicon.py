@@ -199,6 +199,12 @@ def find_word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
     return tuple(found.values())
 
 
+def is_in_word_list(word: str, list_name: str) -> bool:
+    """Return whether a lower-case word, or one of its lookup forms, is in the list with this name."""
+    words = list_words(list_name)
+    return word in words or not words.isdisjoint(list_lookup_forms(word))
+
+
 def is_in_table(word: str, table: str) -> bool:
     """Return whether a lower-case word alone is an entry of a table."""
     return any(entry.table == table for entry in find_word_entries(list_lookup_forms(word)))

@@ -92,6 +92,7 @@ class _Parser:
         self._concepts: set[str] = set()
         self._compounds: set[str] = set()
         self._tokens = join_particles(list(tokenize(text)))
+        self._words = tuple(token.word for token in self._tokens)
         self._head = measure_head(self._tokens)
         self._terms: list[Term] = []
         self._order: list[int | str] = []
@@ -131,7 +132,7 @@ class _Parser:
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
             reason_at=find_reason_start(self._tokens),
             clause_starts=list_clause_starts(self._tokens, self._head),
-            raw=tuple(token.word for token in self._tokens),
+            raw=self._words,
             concepts=frozenset(self._concepts),
             compounds=frozenset(self._compounds),
             is_copular=is_copular(self._tokens, self._head),
@@ -196,10 +197,10 @@ class _Parser:
         "Living" is such a word in "living room", "joined" in "joined a choir", «живёт» in «у меня живёт кот»
         (I have a cat), and «год» after a year or without a number, as in «через год» (in a year).
         """
-        words = [token.word for token in self._tokens]
+        words = self._words
         if slot == "residence":
             is_lodger = at == 2 and words[0] == "у" and words[1] in list_words("user")
-            return is_lodger or words[at : at + 2] == ["living", "room"]
+            return is_lodger or words[at : at + 2] == ("living", "room")
         if slot == "employer" and words[at] == "joined":
             following = self._tokens[at + 1 : at + 2]
             return any(token.surface[0].islower() for token in following)

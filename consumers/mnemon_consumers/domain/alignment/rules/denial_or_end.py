@@ -12,7 +12,12 @@ from mnemon_consumers.domain.alignment.comparison import (
     UNDECIDED_SHARE,
     FactComparison,
 )
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.lexicon import (
+    is_in_table,
+    is_in_word_list,
+    list_lookup_forms,
+    list_words,
+)
 from mnemon_consumers.domain.alignment.matching import differ_in_tense
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.decision import (
@@ -429,7 +434,7 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
     if old.has_word_of("allergies") and not new.has_word_of("allergies"):
         return True
     if new.has_word_of("graduation_verbs"):
-        return "school" not in old.slots and not any(map(_is_about_studies, old.raw))
+        return "school" not in old.slots and not any(is_in_word_list(word, "study_words") for word in old.raw)
     if new.is_quit and any(_is_adverb(term.text) for term in left_new):
         return True  # only the manner has ended
     has_own_verb = any(is_verb(word) for word in old.raw)
@@ -440,10 +445,6 @@ def _is_other_actor(term: Term) -> bool:
     """Return whether a term may be another subject than the user: «ушёл барабанщик» (the drummer left)."""
     is_actor = {"NOUN", "anim", "nomn"} <= list_grammemes(term.text)
     return term.kind is TermKind.WORD and (is_actor or (term.is_head and is_listed(term, "professions")))
-
-
-def _is_about_studies(word: str) -> bool:
-    return not ({word} | list_lookup_forms(word)).isdisjoint(list_words("study_words"))
 
 
 def _is_adverb(word: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.lexicon import (
     is_date_or_unit,
     is_in_table,
-    list_lookup_forms,
+    is_in_word_list,
     list_words,
 )
 from mnemon_consumers.domain.alignment.matching import Alignment
@@ -147,11 +147,11 @@ def _is_stopped_activity(statement: ParsedFact, term: Term) -> bool:
 
 def _is_time_of_day(statement: ParsedFact, term: Term) -> bool:
     """Return whether a term tells an hour or a part of the day: "after 3 pm", «после обеда» (after lunch)."""
-    following = statement.find_word_after(term)
     if term.kind is TermKind.NUMBER:
-        is_duration = bool(following) and is_in_table(following, "units") and following not in _HOURS
+        following = statement.find_word_after(term)
+        is_duration = is_in_table(following, "units") and following not in _HOURS
         return term.role in ("after", "before") and not (is_year(term) or is_duration)
-    if not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words("meals")):
+    if is_in_word_list(term.text, "meals"):
         return term.role in ("after", "before")
     is_one_day = statement.find_word_before(term) in ("this", "last", "next", "yesterday")
     return is_part_of_day(term) and not is_one_day

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.lexicon import (
+    is_in_table,
+    is_in_word_list,
+    list_lookup_forms,
+    list_words,
+)
 from mnemon_consumers.domain.alignment.morphology import list_grammemes, list_lemmas
 from mnemon_consumers.domain.alignment.rules.noun_phrase import is_genitive_of_noun, qualifies_noun
 from mnemon_consumers.domain.alignment.rules.revision import has_other_adjective
@@ -26,7 +31,7 @@ def find_next_stage(facts: FactComparison) -> str | None:
     Returns:
         None if the newer fact reaches no next stage of the same thing.
     """
-    before = {pole[:-1] for term in facts.old.terms for pole in term.stages if pole.endswith("+")}
+    before = _list_begun_axes(facts.old)
     after = {
         pole[:-1]
         for term in facts.new.terms
@@ -80,19 +85,23 @@ def find_next_stage_of_user(facts: FactComparison) -> str | None:
     old, new = facts.old, facts.new
     if old.has_head or new.has_head or old.denies_or_ends or old.is_past or new.is_planned:
         return None
-    before = {pole for term in old.terms for pole in term.stages if pole[:-1] in _USER_AXES}
-    axes = {pole[:-1] for pole in before if pole.endswith("+")}
-    reached = [
-        (axis, term)
-        for axis in sorted(axes)
+    axes = _list_begun_axes(old) & _USER_AXES
+    is_back = not axes.isdisjoint(_list_begun_axes(new))
+    is_limited = new.denies_or_ends or is_back or new.has_word_of("stage_limits")
+    if not axes or is_limited or is_for_someone(facts) or not _is_stage_alone(old, axes):
+        return None
+    reached = {
+        axis
+        for axis in axes
         for term in new.terms
         if f"{axis}-" in term.stages and _is_stage_of_user(facts, axis, term)
-    ]
-    is_back = any(f"{axis}+" in term.stages for axis in axes for term in new.terms)
-    is_limited = new.denies_or_ends or is_back or new.has_word_of("stage_limits")
-    if not reached or is_limited or is_for_someone(facts) or not _is_stage_alone(old, axes):
-        return None
-    return reached[0][0]
+    }
+    return min(reached, default=None)
+
+
+def _list_begun_axes(statement: ParsedFact) -> set[str]:
+    """Return the axes of the table `stages` on which a fact tells the first stage, such as "looks for"."""
+    return {pole[:-1] for term in statement.terms for pole in term.stages if pole.endswith("+")}
 
 
 def _is_stage_alone(statement: ParsedFact, axes: set[str]) -> bool:
@@ -101,17 +110,13 @@ def _is_stage_alone(statement: ParsedFact, axes: set[str]) -> bool:
     "Expecting" tells a pregnancy only beside a child.
     """
     rest = [term for term in statement.words if not _has_stage(term, axes)]
-    children = [term for term in rest if _is_listed_form(term, "unborn_children")]
+    children = [term for term in rest if is_in_word_list(term.text, "unborn_children")]
     is_told = any(
         _has_stage(term, axes) and term.text not in list_words("waiting_verbs") for term in statement.terms
     )
     return (is_told or bool(children)) and all(
         term in children or term.kind is TermKind.DATE or is_listed(term, "scheduled") for term in rest
     )
-
-
-def _is_listed_form(term: Term, list_name: str) -> bool:
-    return not ({term.text} | list_lookup_forms(term.text)).isdisjoint(list_words(list_name))
 
 
 def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
@@ -122,7 +127,9 @@ def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
     """
     new = facts.new
     rest = [term for term in new.words if not _has_stage(term, {axis})]
-    is_dated = any(term.kind is TermKind.NUMBER and not _is_listed_form(term, "newborns") for term in rest)
+    is_dated = any(
+        term.kind is TermKind.NUMBER and not is_in_word_list(term.text, "newborns") for term in rest
+    )
     if is_dated or any(term.is_someone and term.place < stage.place for term in rest):
         return False
     following = new.raw[stage.end : stage.end + 1]
@@ -131,7 +138,7 @@ def _is_stage_of_user(facts: FactComparison, axis: str, stage: Term) -> bool:
     )
     if axis == "work":
         return is_complete or "ablt" in list_grammemes(*following)
-    children = [term for term in rest if _is_listed_form(term, "newborns")]
+    children = [term for term in rest if is_in_word_list(term.text, "newborns")]
     is_birth = new.is_past and (
         "родить" in list_lookup_forms(stage.text) or stage.text.startswith(("gave birth", "had "))
     )

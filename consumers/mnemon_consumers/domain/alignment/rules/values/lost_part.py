@@ -1,7 +1,7 @@
 """Lost part: what the older fact says beside a value that the newer fact replaces."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.lexicon import is_in_word_list, list_words
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.qualification import is_part_of_time
 from mnemon_consumers.domain.alignment.rules.values.occupation import tells_role
@@ -67,8 +67,7 @@ def _is_beside_amount(facts: FactComparison, term: Term) -> bool:
     also for every noun. It is False if a date differs, or if a thing was moved: "with Ann" belongs to a moved
     meeting. A date of some days only does not count: "runs with Ann on Mondays".
     """
-    verbs = list_words("object_move_verbs")
-    is_moved = any(not ({word} | list_lookup_forms(word)).isdisjoint(verbs) for word in facts.new.raw)
+    is_moved = any(is_in_word_list(word, "object_move_verbs") for word in facts.new.raw)
     dates = [value for value in facts.numeric_terms if value.kind is TermKind.DATE]
     if is_moved or not all(is_part_of_time(facts.find_statement(date), date) for date in dates):
         return False

@@ -1,7 +1,7 @@
 """Swaps: whether the newer fact says that a person has exchanged one thing for another."""
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
+from mnemon_consumers.domain.alignment.lexicon import is_in_word_list, list_words
 from mnemon_consumers.domain.alignment.rules.values.slot_words import NAMED_SLOTS
 from mnemon_consumers.domain.alignment.term import TermKind, is_listed, is_naming, list_kinds
 
@@ -11,8 +11,7 @@ def swaps_old_thing(facts: FactComparison) -> bool:
     left = facts.alignment
     topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
     is_swap = any(
-        not ({word} | list_lookup_forms(word)).isdisjoint(list_words("object_swap_verbs"))
-        and 1 <= topic.place - at <= 2
+        is_in_word_list(word, "object_swap_verbs") and 1 <= topic.place - at <= 2
         for at, word in enumerate(facts.new.raw)
         for topic in topics
     )
@@ -24,9 +23,8 @@ def swaps_old_thing(facts: FactComparison) -> bool:
 
 def swaps_other_thing(facts: FactComparison) -> bool:
     """Return whether, in the newer fact, a person swapped a thing that is not in the older fact."""
-    raw = facts.new.raw
-    verbs = list_words("object_swap_verbs") | list_words("object_move_verbs")
-    starts = [at for at, word in enumerate(raw) if not ({word} | list_lookup_forms(word)).isdisjoint(verbs)]
+    raw, lists = facts.new.raw, ("object_swap_verbs", "object_move_verbs")
+    starts = [at for at, word in enumerate(raw) if any(is_in_word_list(word, each) for each in lists)]
     if not starts:
         return False
     behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in list_words("object_ends"))
