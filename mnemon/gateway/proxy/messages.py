@@ -51,10 +51,15 @@ class ChatMessage(NamedTuple):
 
 
 class IdentifiedMessage(NamedTuple):
-    """A message with its id; `is_head` is True for the first message of a request with several messages."""
+    """A message with its id and the digest of its content.
+
+    Attributes:
+        is_head: whether it is the first message of a request with several messages.
+    """
 
     id: str
     message: ChatMessage
+    content_digest: str
     is_head: bool = False
 
 
@@ -76,7 +81,7 @@ def identify_messages(
         seen[pair] += 1
         place = json.dumps([conversation, pair, seen[pair]])
         yield IdentifiedMessage(
-            f"proxy-{_digest_text(place)[:40]}", message, is_head=index == 0 and len(messages) > 1
+            f"proxy-{_digest_text(place)[:40]}", message, content, is_head=index == 0 and len(messages) > 1
         )
         before = content
 

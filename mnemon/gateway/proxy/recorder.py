@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 import structlog
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 from nats.errors import Error as BrokerError
 
 from mnemon.gateway.memory_access import MemoryAccess
@@ -23,6 +23,9 @@ log = structlog.get_logger("proxy")
 
 REMEMBERED_IDS: Final = 100_000
 """Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
+
+PERSISTED_WITHIN_SECONDS: Final = 600.0
+"""Seconds for which a process remembers the contents that it published, as `history` may lack them so far."""
 
 MAX_TASKS: Final = 256
 """Number of running tasks at which the messages of a further request, and then its answer, are not published,
@@ -53,6 +56,9 @@ class ConversationRecorder:
         self._memory = memory
         self._usage = UsageRecorder(memory.connection)
         self._stored: LRUCache[tuple[str, str, str], bool] = LRUCache(REMEMBERED_IDS)
+        self._published: TTLCache[tuple[Thread, str], bool] = TTLCache(
+            REMEMBERED_IDS, PERSISTED_WITHIN_SECONDS
+        )
         self._tasks: set[asyncio.Task[Any]] = set()
         self._last: dict[Thread, asyncio.Task[Any]] = {}
 
@@ -151,7 +157,8 @@ class ConversationRecorder:
 
         Another process may have stored some of them.
         The first message of a history gets another id when the client leaves out the messages before it, so
-        it is compared by its content. At most `MAX_HISTORY` stored messages are compared. If the conversation
+        it is compared by its content, also with the messages that this process published in the last
+        `PERSISTED_WITHIN_SECONDS`. At most `MAX_HISTORY` stored messages are compared. If the conversation
         cannot be read, only a message with `is_head` is left out.
         """
         request = HistoryV1(
@@ -167,7 +174,11 @@ class ConversationRecorder:
         contents = {(each.role, each.content) for each in reply.messages}
         new = []
         for each in messages:
-            if each.id in ids or (each.is_head and (each.message.role, each.message.text) in contents):
+            is_stored_head = each.is_head and (
+                (thread, each.content_digest) in self._published
+                or (each.message.role, each.message.text) in contents
+            )
+            if each.id in ids or is_stored_head:
                 self._remember_message(thread, each)
             else:
                 new.append(each)
@@ -213,6 +224,7 @@ class ConversationRecorder:
             return False
         for each in messages:
             self._remember_message(thread, each)
+            self._published[thread, each.content_digest] = True
         return True
 
     def _remember_message(self, thread: Thread, message: IdentifiedMessage) -> None:

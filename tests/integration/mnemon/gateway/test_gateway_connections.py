@@ -28,6 +28,7 @@ from mnemon.gateway.proxy.recorder import ConversationRecorder, Thread
 from mnemon.gateway.routes import changes
 from mnemon.http import server
 from mnemon.http.server import format_address, open_listening_socket, serve_http
+from mnemon_contracts.verbs.ask import HistoryReplyV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings import api_keys
 from mnemon_infra.settings.api_keys import ApiKeys, IssuedKey, issue_key, open_api_keys
@@ -353,6 +354,24 @@ async def test_message_that_is_too_large_keeps_no_other_from_the_log(connection:
         )
         assert await asked, "an answer would be stored, too"
     assert b"Which?" in (await published.next_msg(TIMEOUT)).data
+
+
+async def test_head_of_a_shortened_history_is_not_published_again_before_it_is_persisted(
+    connection: Client,
+) -> None:
+    async def answer_without_messages(request: Msg) -> None:
+        await request.respond(HistoryReplyV1(seen_seq=0, messages=()).model_dump_json().encode())
+
+    await connection.subscribe("ask.acme.anna.history.v1", cb=answer_without_messages)
+    published = await connection.subscribe("chat.acme.>")
+    recorder = ConversationRecorder(MemoryAccess(connection))
+    thread = Thread("acme", "anna", None)
+    first, second, third = (ChatMessage("user", text) for text in ("First", "Second", "Third"))
+    async with recorder.run():
+        assert await recorder.record_request(thread, [first, second])
+        assert await recorder.record_request(thread, [second, third])
+    received = [json.loads((await published.next_msg(TIMEOUT)).data)["content"] for _ in range(3)]
+    assert received == ["First", "Second", "Third"]
 
 
 @pytest.mark.parametrize(
