@@ -1,4 +1,4 @@
-"""Benchmarks: most compare mnemon with a bare loop in the same run, interleaved, and report medians.
+"""Benchmarks: many compare mnemon with a bare loop or an echo, interleaved in one run, and report medians.
 
 A bench is a module with the function `run`. These parameters have the same meaning in every bench, unless its
 `run` says otherwise:

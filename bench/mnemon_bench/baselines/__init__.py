@@ -1,1 +1,1 @@
-"""Baselines that benchmarks compare mnemon with: loops and echo servers made of stock libraries."""
+"""Baselines that benchmarks compare mnemon with: bare loops and echo servers."""

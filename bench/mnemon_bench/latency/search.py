@@ -70,6 +70,7 @@ async def run(
 
     Raises:
         RuntimeError: a search fails, or finds nothing.
+        TimeoutError: the embedded engine did not become idle within `OPTIMISATION_SECONDS` after a stage.
     """
     times: dict[str, dict[str, float]] = {}
     ratios: dict[str, float] = {}

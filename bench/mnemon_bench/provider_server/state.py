@@ -91,7 +91,7 @@ class ProviderState:
         unsupported: parameters that OpenAI's wire format refuses.
         longest: maximum length of a text that the model accepts, in characters; None: no limit.
         answering: function of the model, which returns the text of an answer.
-        requests: method and path of each request with the correct key, in the order of arrival.
+        requests: method and path of each request to a known path with the correct key, in order of arrival.
         questions: all requests that were answered.
         asked: number of paid requests by text. The lines of a batch count from its creation on; lines without
             an answer at the end of the batch no longer count.

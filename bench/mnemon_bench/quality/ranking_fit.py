@@ -50,7 +50,7 @@ class LabelledCandidates(NamedTuple):
     """A question with the features of its candidates.
 
     Attributes:
-        features: a row for each candidate, in the order of `MessageFeatures`.
+        features: a row for each candidate, with the columns in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
         is_evidence: for each candidate, whether it contains the answer.
         evidence: ids of the turns that hold the answer, found or not.

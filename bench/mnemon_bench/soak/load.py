@@ -25,7 +25,7 @@ USERS: Final = 8
 MODEL: Final = "soak-model"
 
 IDLE_SECONDS: Final = 20.0
-"""Setting `extraction.idle_seconds`; with the default, few conversations would be read for facts."""
+"""Setting `extraction.idle_seconds`: below the default, so that conversations are read more often."""
 
 DOCUMENTS: Final = 3
 """Maximum number of documents of a user; every further document replaces one of them."""

@@ -96,7 +96,7 @@ def _list_files(process: psutil.Process) -> Iterator[str]:
 
 
 def _measure_folder(folder: Path) -> Sample:
-    """Return the size in megabytes and the number of files of each part of the data folder."""
+    """Return the size in megabytes and the number of files of the servers' parts of the data folder."""
     sample: defaultdict[str, float] = defaultdict(float)
     for part in ("nats", "postgres", "vectors"):
         for place, _, names in os.walk(folder / part):
