@@ -40,7 +40,7 @@ class LogAudit:
 
     Attributes:
         outcomes: counts of the events by outcome.
-        matched: log positions of events from which a stored row comes.
+        matched: log positions of the stored rows of the events, without rows of the table `erasures`.
         summaries: summaries without content that are not examined yet.
     """
 

@@ -43,10 +43,11 @@ async def run_audit(
     progress: AuditProgress,
     pages: PointPages | None = None,
 ) -> Audit:
-    """Check that every event that `persist` has handled has a row, a dead letter or a reason to have neither.
+    """Compare the log, up to the applied position of `persist`, with rows, dead letters and points.
 
-    The content of the users in `sample` is compared; the existence of rows is checked for all users. Without
-    `pages`, points are not compared.
+    Each event must have a row, a dead letter or a reason to have neither. Each proposal up to the applied
+    position of `dedupe` must have one decision. The content of the users in `sample` is compared; the
+    existence of rows is checked for all users. Without `pages`, points are not compared.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -20,7 +20,7 @@ SEGMENT_BYTES: Final = 32 * 1024 * 1024
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be read or continued; the message names the file or the backup, and the next step."""
+    """A backup cannot be read or written; the message names the file or the backup, and the next step."""
 
 
 class StoredFile(BaseModel):

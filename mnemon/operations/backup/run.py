@@ -1,4 +1,4 @@
-"""Run of a backup: copies new events of the log, and rewrites segments whose events were partly removed."""
+"""Run of a backup: copies new events of the log, and rewrites segments from which events were removed."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -39,7 +39,7 @@ from mnemon_infra.broker.streams.stream_reader import count_messages_from, read_
 BackupProgress = Callable[[int, int], None]
 """Function that receives the last copied log position, and the last position of the range being copied.
 
-The range is a segment that is written again, or the events that the backup lacks.
+The range is a segment from which events were removed, or all events after the last full segment.
 """
 
 

@@ -10,7 +10,7 @@ from mnemon_contracts.verbs.tools import DocumentInfo
 
 MAX_GONE: Final = 0.5
 """Share of a collection's files that may be gone before their removal needs a confirmation: the folder may be
-another folder of the same name, or may be absent.
+another folder of the same name.
 """
 
 

@@ -52,7 +52,7 @@ class LeftOutRecord(NamedTuple):
 
 
 class ImportDoubt(NamedTuple):
-    """A remark for a person to check: a guess of the reader, a possible mistake, or an erased chat."""
+    """A remark for a person to check: a guess, a possible mistake, or a chat imported with other speakers."""
 
     place: str
     reason: str

@@ -37,7 +37,7 @@ _MAX_HELD_BACK: Final = 50
 
 @dataclass(slots=True)
 class _Chat:
-    """Fields of a chat that precede its messages, and the messages held back until its user is known."""
+    """Fields of a chat that precede its messages, and the messages held back until its speakers are known."""
 
     about: dict[str, Any] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)

@@ -32,9 +32,9 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
 
 async def is_embedder_running(place: Site) -> bool:
-    """Return whether a process that embeds texts is running.
+    """Return whether a process has the vectors' folder open, or waits for events of `index` or `dedupe`.
 
-    Such a process would write vectors of the former model among those of a new model.
+    Such a process embeds texts: it would write vectors of the former model among those of a new model.
     """
     if is_folder_open(place.deployment):
         return True

@@ -63,7 +63,10 @@ def restore_folder_logins(data: Path, backup: Backup) -> RestoredLogins:
 
 
 def restore_login_file(path: Path, backup: Backup) -> bool:
-    """Write the logins of the backup to the file `path`, unless it exists; return whether it was written."""
+    """Write the logins of the backup, if it has any, to the file `path`, unless that exists.
+
+    Return whether the file was written.
+    """
     if path.exists() or backup.record.logins is None:
         return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -89,7 +89,7 @@ otherwise keep the run from ending; `mnemon tenant status` counts the late event
 POSITION_MARGIN: Final = 10_000
 """Number of positions by which the end of the target's log is raised above the end of the source's.
 
-This applies to a target's log that is behind. The write pause then needs no fillers.
+This applies to a target's log that is behind. The write pause then seldom needs fillers.
 """
 
 TRIGGERED: Final = "compact", "extract"
