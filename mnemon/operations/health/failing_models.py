@@ -30,7 +30,7 @@ _CONSUMERS: Final = ("extract", "compact")
 class FailingModelState(BaseModel):
     """A model that refuses or does not answer, and the tenants whose settings name it.
 
-    `tenants` lists only tenants with settings of their own or with pending work.
+    `tenants` lists only tenants with settings of their own or with unanswered windows.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,7 +91,7 @@ async def find_failing_models(
 
     Args:
         connection: the connection to NATS.
-        tenants: tenants with settings of their own or with pending work.
+        tenants: tenants with settings of their own or with unanswered windows.
         settings_of: function that returns the settings of such a tenant.
         default: the settings of all other tenants.
     """

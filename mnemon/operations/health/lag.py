@@ -139,8 +139,8 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
     """Return whether a process reads a durable.
 
-    Return False if messages are pending, but none is in work, and no process requested or received one
-    between two samples.
+    Return False if the second sample has pending messages, but none in work and no open request for messages,
+    and no message was delivered between the samples.
     """
     return bool(
         not second.num_pending

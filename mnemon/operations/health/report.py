@@ -138,7 +138,7 @@ class FolderState(_FrozenState):
     path: str
     free_bytes: int
     is_full: bool
-    """True if the free space is below the limit at which messages of bots are refused."""
+    """True if the free space is below the limit at which a disk counts as full: writes may fail."""
     is_nearly_full: bool = False
     """True if the free space is below the limit at which processes report that they are not ready."""
 
