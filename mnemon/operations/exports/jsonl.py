@@ -40,7 +40,7 @@ from mnemon_infra.database.memory.export import (
 
 ExportedItem = KeptMessage | ConversationChange | KeptMemory
 PlacedItem = tuple[tuple[int, int], ExportedItem]
-"""An item after its sort key: a log position, and the rank of the item among those at this position."""
+"""Sort key and item; the key is a log position, and the rank of the item among those at this position."""
 
 
 def format_header() -> str:
