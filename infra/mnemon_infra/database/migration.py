@@ -87,7 +87,7 @@ def _write_comments(connection: sqlalchemy.Connection, schema: str) -> None:
         if column.comment and column.comment != found.get((table.name, column.name))
     ]
     if changes:
-        # One round trip: a new schema gets a hundred comments.
+        # One round trip: a new schema gets dozens of comments.
         connection.exec_driver_sql(f"DO $comments$ BEGIN {'; '.join(changes)}; END $comments$")
 
 

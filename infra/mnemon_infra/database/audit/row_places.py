@@ -24,7 +24,7 @@ A summary or a window is erased with its first message.
 _PAGE: Final = 10_000
 
 _END: Final = 2**63 - 1
-"""The highest position that a log can have."""
+"""The highest log position that a row can have."""
 
 
 class RowPlace(NamedTuple):

@@ -25,8 +25,8 @@ async def find_events_from_conversation(
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
 
-    A fact is left out if it has another source too, was confirmed in another conversation, was saved by a
-    tool or imported, or was changed by the verb `update`.
+    A fact is left out if an event of it names another source, or none: a tool saved or confirmed the fact, an
+    import added it, the verb `update` changed it, or a fact without sources was merged into it.
 
     `seqs` are the log positions of the conversation's messages. Only events below the position `below` count.
 
@@ -68,8 +68,8 @@ async def find_events_from_conversation(
 async def find_facts_sourced_below(connection: Client, owner: Owner, position: int) -> set[str]:
     """Return the ids of the facts whose sources are all messages below a log position.
 
-    A fact is left out if it was saved by a tool, imported or changed by the verb `update`, or if such a fact
-    was merged into it.
+    A fact is left out if it was saved or confirmed by a tool, imported, or changed by the verb `update`, or
+    if a fact that is left out was merged into it.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -13,7 +13,7 @@ PAGE: Final = 5000
 """Maximum number of rows of each generation that one query compares."""
 
 PAGE_BYTES: Final = 32 * 1024 * 1024
-"""Maximum bytes, as stored, of the rows of a generation that one query compares, unless one row has more.
+"""A page ends with the row that brings the rows of either generation to this many bytes, as stored.
 
 PostgreSQL writes the rows of a larger page to temporary files, and compares about 80 MB in a second. It
 cancels a query after 10 s.

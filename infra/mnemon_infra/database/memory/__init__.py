@@ -1,1 +1,1 @@
-"""Queries on the memory of one user: messages, summaries, documents, tasks and the profile."""
+"""Queries on users and their memory: messages, summaries, documents, tasks and profiles."""

@@ -85,7 +85,7 @@ class ConversationView:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the view has all messages of the conversation."""
+        """True if no older message of the conversation is missing from the view."""
         return self.complete and not self.left_out
 
 

@@ -1,1 +1,1 @@
-"""Query parts that repositories share: the order of a user's events, and the states of items."""
+"""Query parts that repositories share: the order of a user's events, states of items, and tenants."""
