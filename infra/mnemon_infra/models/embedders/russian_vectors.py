@@ -124,7 +124,7 @@ def are_russian_vectors_loading() -> bool:
 
 
 def fold_marks(text: str) -> str:
-    """Return a text with composed letters, and without the stress marks of Cyrillic letters."""
+    """Return a text in the Unicode form NFKC, without acute and grave marks on Cyrillic letters."""
     return unicodedata.normalize("NFKC", _STRESS.sub("", unicodedata.normalize("NFKD", text)))
 
 

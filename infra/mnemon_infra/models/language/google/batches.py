@@ -188,7 +188,7 @@ class GoogleBatches:
             await self._client.batches.cancel(name=provider_batch_id)
         except APIError as error:
             if error.code not in (400, 404, 409) or refuses_key(error):
-                raise  # otherwise the batch has ended
+                raise  # otherwise the batch has ended or is unknown
 
 
 def _write_lines(lines: Sequence[BatchRequest]) -> bytes:

@@ -53,7 +53,8 @@ class GoogleModel:
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Send a request, with cached instructions if Google has them; see `LanguageModel.complete`.
 
-        If Google refuses the request, it is sent again with the instructions themselves.
+        If Google refuses a request with cached instructions, the request is sent again with the instructions
+        themselves.
         """
         name = await self._cached.find_content(request.instructions)
         if name is None:

@@ -94,8 +94,8 @@ class KnownStatement:
     """A known fact, with the properties that decide whether a statement repeats or replaces it.
 
     Attributes:
-        is_denial: True if it denies something.
-        is_upcoming: True if it is about an event that is still to happen: "We're getting married".
+        is_denial: True if it has a word of denial or ending, such as "not" or "quit".
+        is_upcoming: True if it tells of "getting married" or "getting divorced".
         is_of_the_user: True if it may be about the user.
         slots: the properties of the user to which it gives a value.
     """
@@ -121,8 +121,9 @@ class KnownStatement:
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether a known fact has all stems of the statement, and is of the same kind.
 
-    The kind of a text is whether it denies something, whether it is about an event that is still to happen,
-    and whether it may be about the user: "My mother lives in Riga" does not make "I live in Riga" known.
+    The kind of a text is whether it has a word of denial or ending, whether it tells of "getting married" or
+    "getting divorced", and whether it may be about the user: "My mother lives in Riga" does not make "I live
+    in Riga" known.
     """
     text = straighten_quotes(statement.text)
     said, kind = find_stems(text), (_is_denial(text), _is_upcoming(text), is_about_user(text))
@@ -182,7 +183,7 @@ def is_about_user(text: str) -> bool:
 
 
 def is_denial_or_end(text: str) -> bool:
-    """Return whether a text denies something, or says that something has ended."""
+    """Return whether a text has a word of denial or ending, such as "not", "left" or "no longer"."""
     plain = straighten_quotes(text)
     return _is_denial(plain) or _OF_ENDING.search(plain) is not None
 

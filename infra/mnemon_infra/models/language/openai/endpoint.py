@@ -73,7 +73,7 @@ class ParameterRefused(RequestRefused):
 class OpenAIEndpoint:
     """One model of a server with OpenAI's wire format, at one address.
 
-    Parameters that the server has refused are not sent again.
+    Optional parameters that the server has refused are not sent again.
 
     Error messages of this class contain neither the key nor the server's messages: some servers repeat the
     key.
