@@ -429,7 +429,8 @@ def _find_new_value(
 ) -> tuple[_Value, Sequence[_PlacedWord]] | None:
     """Return the only value among words that can replace a value of `kinds`, and the other words.
 
-    Return None in doubt. A time or a name must be the last of the words if `is_last` is true, else the first.
+    Return None in doubt. A value that is no number must be the last of the words if `is_last` is true, else
+    the first.
     """
     begin = 0
     while begin < len(tokens) and tokens[begin].word in forms.fillers - forms.lead:
