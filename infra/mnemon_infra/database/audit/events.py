@@ -19,7 +19,7 @@ from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageR
 from mnemon_infra.database.tables import KEY, erasures, metadata
 
 _CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}
-"""Tables of events that belong to a conversation, besides messages."""
+"""Tables besides `messages` whose rows the erasure of a conversation covers as it covers messages."""
 
 
 class RowDeviation(NamedTuple):
@@ -39,7 +39,7 @@ class RowDeviation(NamedTuple):
     is_gone: bool = False
 
 
-# Rows of users outside the sample are passed without a body: then only their position is compared.
+# Rows of users outside the sample have no body here: only position and presence of content are compared.
 _COMPARE_MESSAGES: Final = """
     SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.role IS NULL
     FROM jsonb_to_recordset(%(rows)s) AS row

@@ -2,9 +2,8 @@
 
 Rows of events about facts and proposals that were derived from the conversation alone are deleted too.
 
-The erasure event carries all positions that later writes need, and none of the content: the positions at
-which the conversation was the current one, and those of events that were derived from it alone. So the order
-in which events are written does not matter.
+The erasure event carries all positions that later writes need, such as those at which the conversation was
+the current one, and none of the content. So the order in which events are written does not matter.
 """
 
 from collections.abc import Sequence

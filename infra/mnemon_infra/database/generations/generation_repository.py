@@ -33,7 +33,7 @@ class Generation(NamedTuple):
         reached: its applied position; None for the live one, which persist writes, and for a schema that was
             dropped or belongs to another program.
         up_to: the last log position that it is to contain; None for no limit.
-        sweeps: number of users with rows that are yet to be removed, plus that of users with such vectors.
+        sweeps: number of users whose rows are yet to be swept, plus that of users whose vectors are.
         bytes: size on disk, in bytes.
         vectors: the applied position of its vectors; None if it is not recorded, or there are no vectors.
     """

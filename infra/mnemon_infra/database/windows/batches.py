@@ -40,7 +40,8 @@ class StoredBatch:
         lines: number of lines of the batch; a line is one request.
         changed_at: the time of its last change of state; for an intended batch, of the last request to the
             provider.
-        deadline_at: the time from which unfinished windows are requested online.
+        deadline_at: the time after which a running batch is cancelled, and its unanswered windows are
+            requested online.
         error: the reason for its failure, or for a refused submission; None if there was neither.
     """
 
