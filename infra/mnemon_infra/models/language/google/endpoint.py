@@ -158,7 +158,7 @@ def _build_path(kind: str, name: str) -> str:
 
 
 def refuses_key(error: APIError) -> bool:
-    """Return whether an error means that the server refuses the key.
+    """Return whether an error may mean that the server refuses the key.
 
     Google answers an invalid key with HTTP 400; only the details of the error name the key as the reason.
     """

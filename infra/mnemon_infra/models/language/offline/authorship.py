@@ -35,13 +35,13 @@ def is_joke(text: str, language: LanguageRules) -> bool:
 
 
 def takes_back(sentence: Sentence) -> bool:
-    """Return whether a sentence says that the sentence before it is a joke."""
+    """Return whether a sentence begins with words that say that the sentence before it is a joke."""
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     return language.joke.match(sentence.text) is not None
 
 
 def is_labelled(before: str) -> bool:
-    """Return whether the words before a clause name a speaker or a text: "Sam: I live in Leeds"."""
+    """Return whether the words before a clause may name a speaker or a text: "Sam: I live in Leeds"."""
     return _LABEL.fullmatch(before) is not None
 
 

@@ -69,7 +69,7 @@ class CorrectionForms:
         self._weekdays: Sequence[Sequence[str]] = [words.split() for words in forms["weekdays"]]
 
     def find_subject(self, text: str) -> str:
-        """Return the subject of a sentence, a word in lower case; empty if it is the speaker, or unclear."""
+        """Return the word in the place of the subject, in lower case; empty for the speaker or no word."""
         plain, begin = straighten_quotes(text), 0
         while opening := self.opening.match(plain, begin):
             begin = opening.end()

@@ -118,7 +118,7 @@ def find_dates(
 
 
 def names_departure(text: str) -> bool:
-    """Return whether a text says that a person leaves."""
+    """Return whether a text has a verb of departure, such as "leave" or "fly"."""
     return _DEPARTURE.search(text) is not None
 
 
