@@ -59,7 +59,8 @@ class Generation(NamedTuple):
     def is_complete(self) -> bool:
         """True if rows and vectors have reached `up_to`, and no user is left to sweep.
 
-        The live and the former generation always count as complete.
+        The live and the former generation always count as complete. For a schema that is not made here, the
+        value means nothing.
         """
         if self.kind in ("live", "former"):
             return True
