@@ -65,7 +65,7 @@ class Letter:
 
     @property
     def is_given_up(self) -> bool:
-        """True if the letter is about a window that no model could read."""
+        """True if the letter is about a window that was given up: no answer about it could be used."""
         return self.kind == "answer" and self.reason != "too_many_facts"
 
     @property

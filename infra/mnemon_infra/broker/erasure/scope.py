@@ -218,7 +218,7 @@ DERIVED: Final = "fact", "summary", "window"
 
 
 def build_full_erasure(owner: Owner) -> ErasedUser:
-    """Return an erasure that covers all events and dead letters of a user, at every log position."""
+    """Return an erasure of all events, dead letters and triggers of a user, at every log position."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 
 

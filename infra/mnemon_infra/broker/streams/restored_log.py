@@ -54,7 +54,7 @@ def require_finished_restore(info: StreamInfo) -> None:
 
 
 def parse_restored_position(info: StreamInfo) -> int:
-    """Return the last position that a restore wrote; 0 for a log without a finished restore."""
+    """Return the last position of the restored backup; 0 for a log without a finished restore."""
     return int((info.config.metadata or {}).get(RESTORED, "0").rpartition(":")[2])
 
 

@@ -31,7 +31,10 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class GivenUpWindow(msgspec.Struct, frozen=True):
-    """A window that was given up and is requested once more; `attempts` is the number of failed attempts."""
+    """A window that was given up and is requested once more.
+
+    `attempts` is the number of failed attempts before the one after which the window was given up.
+    """
 
     conversation: str
     from_seq: _Position
@@ -43,7 +46,7 @@ USERS: Final = 1000
 """Maximum number of users that one trigger names: all users of a usual batch of messages."""
 
 KEPT: Final = "24h"
-"""Lifetime of a trigger, so that triggers without a consumer do not pile up.
+"""Lifetime of a trigger of `publish_user_triggers`, so that triggers without a consumer do not pile up.
 
 A user's next message names the user again.
 """
@@ -56,8 +59,8 @@ async def publish_user_triggers(
 
     The function does not wait until a trigger is stored: the server handles the messages of a connection in
     order, so it handles the trigger before the acknowledgements that follow. Only a server that dies at this
-    moment loses the trigger; then the user's next message names the user again, or the next scan of the
-    consumer finds the user.
+    moment loses the trigger; then the user's next message names the user again, or the next scan of `extract`
+    finds the user.
 
     Args:
         connection: connection to the server.
