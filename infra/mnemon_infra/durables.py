@@ -122,7 +122,7 @@ _DURABLES = (
     DurableConsumer(
         "persist-sweep",
         WORK,
-        "Removes content that was cleared or discarded, or has ended",
+        "Removes content that was cleared, discarded or erased, or has ended",
         BatchPolicy(100, linger=0.5),
         filters=("work.persist.>",),
     ),
@@ -174,7 +174,7 @@ _DURABLES = (
     DurableConsumer(
         "extract",
         WORK,
-        "Extracts facts from conversations that are idle",
+        "Extracts facts from conversations that are idle or long enough",
         _build_extract_policy,
         filters=("work.extract.*.*",),
         handling_seconds=MODEL_SECONDS,
