@@ -197,13 +197,13 @@ class Deployment(BaseSettings):
     )
 
     persist_batch: int = Field(
-        default=2000, ge=1, le=5000, description="Maximum number of messages per transaction of `persist`."
+        default=2000, ge=1, le=5000, description="Maximum number of events per transaction of `persist`."
     )
     persist_linger_ms: int = Field(
         default=20,
         ge=1,
         le=5000,
-        description="Maximum time for which a batch of `persist` waits for more messages, in milliseconds.",
+        description="Maximum time for which a batch of `persist` waits for more events, in milliseconds.",
     )
     persist_writers: int = Field(
         default=4, ge=1, le=16, description="Number of concurrent batches of a `persist` process."
