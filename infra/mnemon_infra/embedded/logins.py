@@ -59,11 +59,11 @@ class FolderLogins:
 
     @contextmanager
     def edit(self) -> Iterator[Authorization]:
-        """Issue logins for mnemon's own processes that lack a login, and yield all logins for a change.
+        """Issue the logins of roles that lack one, and yield all logins for a change.
 
         Raises:
             ForeignLoginFile: the file of logins was not written by `mnemon auth`.
-            OSError: a file cannot be written.
+            OSError: a file cannot be read or written.
         """
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edit_authorization(self.path) as authorization:
@@ -73,7 +73,7 @@ class FolderLogins:
             yield authorization
 
     def read_login(self, role: LoginRole) -> Login:
-        """Return the login of one of mnemon's own processes.
+        """Return the login of a role.
 
         Raises:
             FileNotFoundError: the login was not issued.
