@@ -59,7 +59,7 @@ class ExtractConsumer:
         """Read conversations for facts until the block ends.
 
         Raises:
-            DatabaseUnavailable: the database does not answer.
+            DatabaseUnavailable: the database does not answer, or has not been migrated.
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
             nats.errors.Error: NATS does not answer.
         """

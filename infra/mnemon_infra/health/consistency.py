@@ -98,7 +98,8 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        nats.errors.Error: the server does not answer.
+        LogTooNew, RestoreUnfinished, TooFewServers: `persist` cannot be reset now.
+        nats.errors.Error: the server does not answer, or refuses the reset.
     """
     if await find_first_missing(connection, database) is None:
         return

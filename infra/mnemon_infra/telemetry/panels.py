@@ -61,7 +61,7 @@ def _query_quantiles(histogram: str, by: str = "", where: str = "", legend: str 
 
 
 def _query_max(expression: str, by: str) -> PanelQuery:
-    """Return a query for a gauge that has the same value in all processes, with one line for all."""
+    """Return a query for the largest value of a gauge for each combination of the labels in `by`."""
     return f"max by ({by}) ({expression})", _format_legend(by)
 
 

@@ -212,7 +212,7 @@ async def serve_requests(
 
 @asynccontextmanager
 async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
-    """Count each swap of a Qdrant server's collections in the gate, for the duration of the block."""
+    """Count each swap or recreation of a Qdrant server's collections in the gate, while the block runs."""
 
     async def count_swap(message: Msg) -> None:
         gate.count_exchange()
@@ -225,7 +225,7 @@ async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
 
 
 async def announce_swap(connection: Client) -> None:
-    """Tell all processes that the collections of a Qdrant server were swapped.
+    """Tell all processes that the collections of a Qdrant server were swapped or created again.
 
     Raises:
         nats.errors.Error: the NATS server does not answer.
