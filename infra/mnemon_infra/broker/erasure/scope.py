@@ -66,7 +66,7 @@ class ErasedUser:
         return build_user_trigger_filters(*self.owner)
 
     def list_log_ranges(self) -> Sequence[LogRange]:
-        """Return the ranges of the log that may hold events to remove."""
+        """Return the ranges of the log in which `purge_messages` looks for events to remove."""
         return [LogRange(each, 1, self.below) for each in build_user_filters(*self.owner)]
 
     def removes(self, delivery: Delivery) -> bool:
@@ -218,7 +218,7 @@ DERIVED: Final = "fact", "summary", "window"
 
 
 def build_full_erasure(owner: Owner) -> ErasedUser:
-    """Return an erasure of all events, dead letters and triggers of a user, at every log position."""
+    """Return an erasure that covers all events and dead letters of a user, at every log position."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 
 
