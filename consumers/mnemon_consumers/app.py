@@ -80,10 +80,12 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
         mnemon_infra.broker.streams.log_format.LogTooNew: a newer version has marked the log.
         mnemon_infra.broker.streams.restored_log.RestoreUnfinished: a restore into the log has not ended.
+        mnemon_infra.broker.provisioning.topology.TooFewServers: there are fewer NATS servers than copies.
         mnemon_infra.health.consistency.LogLost: the database has an event beyond the end of the log.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
         mnemon_infra.storage.object_store.StoreUnavailable: the place of the erasure register cannot be used.
+        ModuleNotFoundError: the package `obstore`, which an erasure register in a bucket needs, is missing.
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
         Also every exception that `mnemon_infra.vectors.vector_index.open_index` raises.
     """

@@ -85,8 +85,8 @@ def choose_next_step(
 def build_summary_event(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
     """Return the event of a step.
 
-    The first message or summary of the step determines the event's id. So the log has one summary that begins
-    with this message, or replaces this summary, even if several processes take the step under different
+    The first message or summary of the step determines the event's id. So only one summary that begins with
+    this message, or replaces this summary, counts, even if several processes take the step under different
     settings.
 
     Args:

@@ -42,7 +42,7 @@ TRIGGERED: Final = "compact", "extract"
 
 
 class PersistConsumer:
-    """Consumer that projects the log into PostgreSQL, sweeps cleared content, and finishes erasures."""
+    """Consumer that projects the log into PostgreSQL, sweeps rows, and finishes erasures."""
 
     def __init__(self, database: Database, deployment: Deployment) -> None:
         self._database = database
@@ -80,7 +80,7 @@ class PersistConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Finish erasures of users and of their conversations, and remove the users' rows below watermarks.
+        """Finish erasures of users and of their conversations, and sweep the users' rows.
 
         Returns:
             An outcome for each delivery.
