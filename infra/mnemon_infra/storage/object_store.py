@@ -71,8 +71,8 @@ class ObjectStore(Protocol):
 def open_object_store(location: str | Path) -> ObjectStore:
     """Open a folder, which the first write creates, or the bucket of an address such as `s3://bucket/prefix`.
 
-    The bucket must exist. Environment variables configure it: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
-    `AWS_REGION` and `AWS_ENDPOINT_URL`.
+    The bucket must exist. Environment variables configure it, such as `AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_ENDPOINT_URL`.
 
     Raises:
         StoreUnavailable: the address cannot be used.

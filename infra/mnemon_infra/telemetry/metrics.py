@@ -105,7 +105,7 @@ MODEL_COST = Counter(
 )
 MODELS_FAILING = Gauge(
     "mnemon_models_failing",
-    "Language models that failed on the last call of this process, by kind of "
+    "Language models whose last call by this process failed, or that it cannot open, by kind of "
     "failure: refused or unavailable",
     kind=("refused", "unavailable"),
 )
