@@ -59,7 +59,7 @@ def derive_first_conversation(tenant: str, user: str) -> str:
 
 
 def derive_started_conversation(tenant: str, user: str, event_id: str) -> str:
-    """Return the id of the conversation that a `started` event starts, if its subject has `-` and no id."""
+    """Return the id of the conversation that a `started` event starts, if its subject has `-` for an id."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 

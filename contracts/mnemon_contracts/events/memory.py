@@ -401,7 +401,7 @@ class BatchFailedV1(Event):
 
 
 class WindowAnsweredV1(Event):
-    """A window of a conversation is finished: read for facts, found without messages, or given up.
+    """A window of a conversation is finished: read for facts, found to have nothing to read, or given up.
 
     Only a window that was given up can be read again, by a redrive of its dead letter.
     """

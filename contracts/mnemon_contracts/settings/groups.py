@@ -450,7 +450,7 @@ class ContextSettings(Settings):
 class Embedding(Settings):
     """Provider and name of the embedding model.
 
-    After a change of the model, stop the consumers and run `mnemon reindex`, which makes all vectors again.
+    After a change of the model, stop the consumers and run `mnemon reindex`: `index` then makes new vectors.
     """
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
