@@ -64,8 +64,8 @@ class Questioner:
             request: the body of the request.
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
-            request_id: id of the request; a repeated request with the same id changes nothing a second time,
-                except that a repeated `update` with a query may change another fact.
+            request_id: id of the request. A request that adds a fact, a task or a document, changes a fact by
+                its id, or sets the user's data has its effect once for each `request_id`; others ignore it.
 
         Raises:
             InvalidId: `user` cannot be an id.

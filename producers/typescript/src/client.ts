@@ -69,7 +69,7 @@ const CLOSED: RequestError = { code: "unavailable", message: "the client was clo
 
 /** Milliseconds before the second attempt at publishing; each further pause is twice as long, up to the maximum. */
 const FIRST_PAUSE = 100;
-/** Maximum milliseconds between two attempts. */
+/** Maximum milliseconds between two attempts, unless the HTTP gateway asks for a longer pause. */
 const LONGEST_PAUSE = 2_000;
 
 /** Number of facts per page of `readAll`. */
