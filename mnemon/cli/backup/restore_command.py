@@ -172,7 +172,7 @@ async def _open_target(
     """Open the deployment to restore into; yield it, a connection to it, and the restored logins.
 
     End the command if a server is not configured, if --data comes with configured servers, if a stack runs in
-    the folder, or if the folder has memory that is not of this backup.
+    the folder, or if the target has memory that is not of this backup.
     """
     from mnemon.operations.restore.logins import (
         require_closed_server,

@@ -49,9 +49,9 @@ class _FolderReading:
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCode:
     """Index the new and changed files of a folder, and remove the documents of missing files.
 
-    With `dry_run`, only show these changes. End the command if there are no files, if more than half of the
-    documents would be removed without `remove` or `dry_run`, or if the memory refuses a request or does not
-    answer. The exit code is 1 if a subfolder cannot be read.
+    With `dry_run`, only show these changes. End the command if the folder has no files or cannot be read, if
+    an argument is invalid, if more than half of the documents would be removed without `remove` or `dry_run`,
+    or if the memory refuses a request or does not answer. The exit code is 1 if a subfolder cannot be read.
     """
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody

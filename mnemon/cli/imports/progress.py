@@ -47,7 +47,7 @@ RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 class ImportFiles:
     """Files that are read one after another, with the progress in bytes.
 
-    The constructor ends the command if a file is absent.
+    The constructor ends the command if a file is absent, but checks none if one of them is standard input.
 
     Attributes:
         total: size of all files, in bytes; None if one of them is standard input.

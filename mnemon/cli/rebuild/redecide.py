@@ -36,7 +36,7 @@ async def redecide(
 ) -> ExitCode:
     """Show the changes to facts under this version's rules and other settings; make them if confirmed.
 
-    End the command if a setting is invalid, or if the settings name no embedding model.
+    End the command if a setting is invalid, or if there is no embedding model to compare facts with.
 
     `assignments` are settings of `dedupe`, as NAME=VALUE; the assignment `CURRENT` changes no setting.
     """
@@ -61,9 +61,9 @@ async def redecide(
             if embedder is None:
                 refuse(
                     ExitCode.USAGE_ERROR,
-                    "the settings name no embedding model",
-                    "Set a provider: "
-                    f"{complete_command('mnemon settings set embedding.provider=NAME', data)}",
+                    "memory has no vectors of an embedding model, by which facts are compared",
+                    "While mnemon is stopped, make them: "
+                    f"{complete_command('mnemon rebuild --reembed PROVIDER', data)}",
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:

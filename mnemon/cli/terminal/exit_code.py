@@ -146,7 +146,7 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
 async def _cancel_on_signal(command: Coroutine[Any, Any, ExitCode], received: list[int]) -> ExitCode:
     """Await a command; SIGTERM and SIGHUP cancel it, and are added to `received`.
 
-    `asyncio.run` does the same for SIGINT.
+    `asyncio.run` cancels it for SIGINT.
     """
     task = asyncio.current_task()
     assert task is not None
