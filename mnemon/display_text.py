@@ -22,7 +22,7 @@ def make_printable(text: str) -> str:
 
 
 def spell_command(command: str) -> str:
-    """Return a command to type next; with the prefix `uv run` if this process was started that way."""
+    """Return a command to type next; with the prefix `uv run` if `uv` started this process."""
     return f"uv run {command}" if "UV" in os.environ else command
 
 
@@ -32,7 +32,7 @@ def format_data_option(data: Path | None) -> str:
 
 
 def format_count(count: int, noun: str, verb: str = "") -> str:
-    """Format a count with a noun and a verb: `1 event is`, `2,000 events are`.
+    """Format a count with a noun and, if given, the verb `is` or `was`: `1 event is`, `2,000 events are`.
 
     The plural of the noun is formed with an s; `entry` becomes `entries`.
     """

@@ -130,10 +130,10 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
     async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
-        """Publish a message that has text; log a warning without confirmation in `CONFIRMATION_TIMEOUT` s.
+        """Publish a message that has text; log a warning if the server does not confirm it in time.
 
         Returns:
-            The log position; None without text, or without confirmation that the message is stored.
+            The log position; None without text, or without a confirmation in `CONFIRMATION_TIMEOUT` seconds.
         """
         if not message.text:
             return None

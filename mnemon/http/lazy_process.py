@@ -60,7 +60,7 @@ async def _supervise_process(process: LazyProcess, listening: socket.socket) -> 
             log.error(
                 "HTTP process start failed, retrying", module=process.module, error=type(error).__name__
             )
-        except ValueError as error:  # a line without an end, or not in UTF-8
+        except ValueError as error:  # a line is too long, or not in UTF-8
             log.error(
                 "HTTP process output read failed, restarting",
                 module=process.module,

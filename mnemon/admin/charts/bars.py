@@ -29,7 +29,7 @@ class BarPiece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The bar of a day; `description` names the day and the value of each series."""
+    """The bar of a day; `description` names the day and the values of the series that are not 0."""
 
     x: float
     width: float

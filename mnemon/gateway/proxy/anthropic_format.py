@@ -122,7 +122,7 @@ def _parse_message(role: Speaker, content: str | Sequence[Block]) -> Iterator[Ch
 
 
 def _build_message(role: Speaker, blocks: Sequence[Block]) -> ChatMessage:
-    """Return the message of content blocks, without thoughts and results of the provider's own tools."""
+    """Return the message of content blocks; of an assistant's, only texts and calls of the client's tools."""
     others = [each for each in blocks if role != "assistant" and each["type"] != "text"]
     return ChatMessage(
         role=role,

@@ -147,7 +147,7 @@ class Proxy:
             yield ends
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
-        """Return the context for the user's last message; an empty one if memory fails or is too slow."""
+        """Return the context for the user's last message; an empty one if memory gives none in time."""
         asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
         preceding = [
             each.text[:_PRECEDING_CHARACTERS]
