@@ -93,8 +93,8 @@ class MemoryClient(MemoryTools):
 
         Raises:
             InvalidId: the tenant cannot be an id.
-            NotConnected: `url` has no address, no server answered or accepted the credentials, or the login
-                that the environment names cannot be used.
+            NotConnected: `url` is not a string or has no address, no server answered or accepted the
+                credentials, or the login that the environment names cannot be used.
         """
         check_id("tenant", tenant)
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": build_inbox_prefix(tenant)}

@@ -6,9 +6,9 @@ from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 class NotConnected(ConnectionError):
     """The client has no connection to NATS.
 
-    Causes: `url` has no address, no server answered or accepted the credentials, or the login that the
-    environment names cannot be used. `problem` says what happened; `next_step` is empty if `problem` has the
-    next step.
+    Causes: `url` is not a string or has no address, no server answered or accepted the credentials, or the
+    login that the environment names cannot be used. `problem` says what happened; `next_step` is empty if
+    `problem` has the next step.
     """
 
     def __init__(self, problem: str, next_step: str = "") -> None:

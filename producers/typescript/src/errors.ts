@@ -20,7 +20,7 @@ export class MnemonError extends Error {
   }
 }
 
-/** No connection to NATS: the address is missing, or no server answered or accepted the credentials. */
+/** No connection to NATS: the address is missing or not a string, or no server answered or accepted the credentials. */
 export class NotConnected extends MnemonError {}
 
 /** An id that cannot be stored or sent: empty, too long, or with characters that are not allowed. Nothing was sent. */
