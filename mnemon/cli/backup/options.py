@@ -32,7 +32,7 @@ def open_repository(
     """Open the folder or bucket of a backup, with the cipher for the given keys or passphrase.
 
     Raises:
-        KeyUnusable: a key or the passphrase file is invalid or cannot be read.
+        KeyUnusable: the options contradict each other, or a key or the passphrase file cannot be used.
         StoreUnavailable: the location cannot be used.
         ModuleNotFoundError: pyrage or obstore, which keys or a bucket need, is not installed.
     """

@@ -227,8 +227,9 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     `NameTooLong` and the errors of the servers propagate.
 
     Raises:
-        RebuildBlocked: another process rebuilds, there is no former generation, its schema has another
-            revision, or mnemon runs while the former vectors are of another embedding model.
+        RebuildBlocked: another process rebuilds, there is no former generation, another schema has its name,
+            its schema has another revision, or mnemon runs while the former vectors are of another embedding
+            model.
     """
     from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 

@@ -38,7 +38,7 @@ STOP_SECONDS: Final = 4.0
 """Maximum seconds that a stopping process waits for messages that are being published."""
 
 _OVERLAP: Final = 100
-"""Number of stored messages to compare with those that may be new, in addition to as many as may be new."""
+"""Number of stored messages that are compared, besides one for each message that may be new."""
 
 
 class Thread(NamedTuple):
