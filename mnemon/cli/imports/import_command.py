@@ -44,7 +44,10 @@ def jsonl(
     files: FilesArgument,
     tenant: Annotated[
         str | None,
-        typer.Option(help="Import all lines into this tenant. Default: the tenants that the lines name."),
+        typer.Option(
+            help="Import all lines into this tenant; the files must have lines of one tenant only. Default: "
+            "the tenants that the lines name."
+        ),
     ] = None,
     user: Annotated[
         str | None,

@@ -38,14 +38,15 @@ class JsonLinesReader:
     """Reader of a file of `mnemon export jsonl`.
 
     Attributes:
-        tenant: the tenant that gets all events; None means the tenants of the lines.
+        tenant: the tenant that gets all events, if the export has only one tenant; None means the tenants of
+            the lines.
         user: the user that gets all events, if the export has only one user; None means the users of the
             lines.
     """
 
     tenant: str | None = None
     user: str | None = None
-    _seen: str | None = None
+    _source: tuple[str, str] | None = None
     _conversations: dict[str, str] = field(default_factory=dict)
     _without_id: Counter[str] = field(default_factory=Counter)
 
@@ -54,7 +55,7 @@ class JsonLinesReader:
 
         Raises:
             NotReadable: a header line is not that of an export or has a newer version, or the lines
-                have several users although `user` is given.
+                have several users although `user` is given, or several tenants although `tenant` is.
         """
         number = 0
         while line := file.readline(_MAX_LINE):
@@ -81,11 +82,7 @@ class JsonLinesReader:
     def _read_event(self, place: str, record: dict[str, Any]) -> IncomingEvent:
         name, version = _parse_event_name(record.get("event"))
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
-        if self.user is not None and self._seen not in (None, source[1]):
-            raise NotReadable(
-                f"{place}: the lines have several users, and --user needs lines of one user; leave out --user"
-            )
-        self._seen = source[1]
+        self._require_one_source(place, *source)
         owner = self.tenant or source[0], self.user or source[1]
         conversation = record.get("conversation")
         if conversation is not None:
@@ -109,6 +106,25 @@ class JsonLinesReader:
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
             raise _InvalidLine("n", "must be a whole number from 1 to 2^40 - 1")
         return IncomingEvent(place, owner[1], event, record, conversation, owner[0], n)
+
+    def _require_one_source(self, place: str, tenant: str, user: str) -> None:
+        """Check that no two users become one: another name is for lines of one user, or of one tenant.
+
+        Raises:
+            NotReadable: the line before has another user or tenant, and `user` or `tenant` is given.
+        """
+        former_tenant, former_user = self._source or (tenant, user)
+        self._source = tenant, user
+        if self.user is not None and user != former_user:
+            kind = "user"
+        elif self.tenant is not None and tenant != former_tenant:
+            kind = "tenant"
+        else:
+            return
+        raise NotReadable(
+            f"{place}: the lines have several {kind}s, and --{kind} needs lines of one {kind}; leave out "
+            f"--{kind}"
+        )
 
     def _create_id(self, record: dict[str, Any]) -> str:
         """Return an id that is the same each time the file is read; equal records get different ids."""

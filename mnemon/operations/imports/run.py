@@ -111,10 +111,11 @@ async def count_records(
 
 
 def judge_proposal(incoming: IncomingEvent, policy: Policy) -> RefusedRecord | None:
-    """Return the refusal of a proposal that the policy rejects; None for any other event."""
-    if not isinstance(incoming.event, FactProposedV1):
+    """Return the refusal of a proposal, or of the fact in its place, that the policy rejects; else None."""
+    proposal = incoming.instead or incoming.event
+    if not isinstance(proposal, FactProposedV1):
         return None
-    refused = find_refusal(incoming.event.text, policy)
+    refused = find_refusal(proposal.text, policy)
     return RefusedRecord(incoming.place, "text", refused[1], incoming.source) if refused else None
 
 

@@ -122,6 +122,12 @@ def test_another_name_is_for_one_user_and_takes_the_conversations_along() -> Non
         read(SAID, {**SAID, "user": "u3"}, user="u2")
 
 
+def test_users_of_two_tenants_do_not_become_one() -> None:
+    with pytest.raises(NotReadable, match="several tenants, and --tenant needs lines of one tenant"):
+        read(SAID, {**SAID, "tenant": "globex"}, tenant="other")
+    assert [each.tenant for each in read(SAID, {**SAID, "tenant": "globex"})] == [SAID["tenant"], "globex"]
+
+
 def test_positions_are_mapped_to_those_of_the_messages() -> None:
     def exactly(seq: int) -> int | None:
         return {10: 1, 20: 2}.get(seq)

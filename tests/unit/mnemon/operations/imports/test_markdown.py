@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemon.operations.imports.markdown import MarkdownReader
 from mnemon.operations.imports.records import IncomingEvent, NotReadable, RefusedRecord
-from mnemon.operations.imports.run import encode_import
+from mnemon.operations.imports.run import encode_import, judge_proposal
 from mnemon.operations.markdown_lines import (
     MarkdownLine,
     format_fact,
@@ -30,6 +30,7 @@ from mnemon_contracts.events.memory import (
     TaskAddedV1,
     TaskDoneV1,
 )
+from mnemon_contracts.settings.groups import Policy
 
 STORABLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 WORDS = st.text(STORABLE, min_size=1).map(lambda text: " ".join(text.split())).filter(bool)
@@ -99,6 +100,14 @@ def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
     assert isinstance(proposed, FactProposedV1)
     assert (saved.fact_id, saved.fact.tier, saved.fact.importance) == ("pf_007", "profile", 9)
     assert (proposed.id, proposed.text) == (saved.id, saved.fact.text)
+
+
+def test_a_fact_with_an_id_is_judged_by_the_policy_of_the_tenant() -> None:
+    [incoming] = read("- [id:pf_007] [t:profile] [imp:high] Prefers to speak Russian\n")
+    assert judge_proposal(incoming, Policy()) is None
+    refused = judge_proposal(incoming, Policy(min_length=5, max_length=10))
+    assert refused is not None
+    assert refused.field == "text"
 
 
 def test_markdown_file_may_begin_with_a_byte_order_mark() -> None:
