@@ -9,7 +9,7 @@ import json
 import secrets
 from hmac import compare_digest
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NamedTuple
 
 from mnemon_infra.process.data_folder import replace_file, sync_path
 
@@ -17,6 +17,11 @@ VARIABLE: Final = "MNEMON_LOG_KEY"
 
 RECORD: Final = "log-key.json"
 """File in the data folder of nats-server that identifies the key; the key cannot be derived from it."""
+
+_REPLACE_RECORD: Final = (
+    f"put {RECORD} back from a copy of this folder, or restore a backup into a new folder: `mnemon restore "
+    "SOURCE --data DIR`"
+)
 
 # A guess takes 16 MiB of memory and about 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
@@ -26,8 +31,8 @@ class LogKeyRefused(Exception):
     """The folder's log cannot be opened with this key, or without a key; the message names the next step."""
 
 
-class _Record(TypedDict):
-    salt: str
+class _Record(NamedTuple):
+    salt: bytes
     scrypt: str
 
 
@@ -40,7 +45,7 @@ def check_log_key(home: Path, key: str | None) -> None:
 
     Raises:
         LogKeyRefused: the streams are encrypted with another key, or are encrypted although `key` is None,
-            or are not encrypted although a key is given; or the record of their key is missing.
+            or are not encrypted although a key is given; or the record of their key is missing or damaged.
     """
     record = _read_record(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))
@@ -52,7 +57,7 @@ def check_log_key(home: Path, key: str | None) -> None:
             )
         return
     if record is not None:
-        if not compare_digest(_hash_key(key, record["salt"]), record["scrypt"]):
+        if not compare_digest(_hash_key(key, record.salt), record.scrypt):
             raise LogKeyRefused(
                 f"the log in {home} is encrypted with a key other than {VARIABLE}: set {VARIABLE} to the "
                 "key that encrypted the log"
@@ -60,9 +65,7 @@ def check_log_key(home: Path, key: str | None) -> None:
         return
     if encrypted:
         raise LogKeyRefused(
-            f"the log in {home} is encrypted, and its key record {RECORD} is missing: put {RECORD} "
-            "back from a copy of this folder, or restore a backup into a new folder: `mnemon restore SOURCE "
-            "--data DIR`"
+            f"the log in {home} is encrypted, and its key record {RECORD} is missing: {_REPLACE_RECORD}"
         )
     if any(home.glob("jetstream/*/streams/*")):
         raise LogKeyRefused(
@@ -74,19 +77,21 @@ def check_log_key(home: Path, key: str | None) -> None:
 
 def _read_record(path: Path) -> _Record | None:
     try:
-        record: _Record = json.loads(path.read_bytes())
+        record = json.loads(path.read_bytes())
+        return _Record(bytes.fromhex(record["salt"]), str(record["scrypt"]))
     except FileNotFoundError:
         return None
-    return record
+    except (ValueError, LookupError, TypeError) as error:
+        raise LogKeyRefused(f"the key record {path} is damaged: {_REPLACE_RECORD}") from error
 
 
 def _write_record(path: Path, key: str) -> None:
-    salt = secrets.token_hex(16)
-    replace_file(path, json.dumps({"salt": salt, "scrypt": _hash_key(key, salt)}))
+    salt = secrets.token_bytes(16)
+    replace_file(path, json.dumps({"salt": salt.hex(), "scrypt": _hash_key(key, salt)}))
     # The record must be on the disk before any stream.
     for written in (path, path.parent):
         sync_path(written)
 
 
-def _hash_key(key: str, salt: str) -> str:
-    return hashlib.scrypt(key.encode(), salt=bytes.fromhex(salt), **_COST).hex()
+def _hash_key(key: str, salt: bytes) -> str:
+    return hashlib.scrypt(key.encode(), salt=salt, **_COST).hex()

@@ -203,6 +203,6 @@ def sync_path(path: Path) -> None:
 def _parse_holder(text: str) -> tuple[int | None, str | None]:
     try:
         holder = json.loads(text)
-    except ValueError:
+        return holder["pid"], holder["since"]
+    except (ValueError, LookupError, TypeError):
         return None, None
-    return holder["pid"], holder["since"]

@@ -143,12 +143,10 @@ class Authorization:
             OSError: the file exists, but cannot be read.
         """
         try:
-            said = path.read_text(encoding="utf-8")
+            authorization = cls.from_text(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return cls({ACCOUNT: _build_main_account()})
-        try:
-            authorization = cls.from_text(said)
-        except ValueError as error:
+        except ValueError as error:  # also a text that is not UTF-8
             raise ForeignLoginFile(
                 f"{path} does not have the form that `mnemon auth` writes: restore the file, "
                 "or move it to another folder"

@@ -122,3 +122,9 @@ def test_foreign_logins_file_is_refused(tmp_path: Path, accounts: str) -> None:
     (tmp_path / "nats.conf").write_text(f"accounts: {accounts}")
     with pytest.raises(ForeignLoginFile, match="restore the file, or move it to another folder"):
         empty(tmp_path)
+
+
+def test_logins_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nats.conf").write_text("accounts: {}", encoding="utf-16")
+    with pytest.raises(ForeignLoginFile, match="restore the file"):
+        empty(tmp_path)
