@@ -1,6 +1,7 @@
 """The text files of a folder, without those that git ignores."""
 
 import os
+import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -104,18 +105,20 @@ def _list_by_git(folder: Path) -> list[str] | None:
         listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
-    # A repository in the folder, which git lists with a slash, is not part of it.
-    names = {os.fsdecode(name) for name in listed.split(b"\0") if name and not name.endswith(b"/")}
-    return sorted(name for name in names if not _is_deleted(folder / name))
+    names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    return sorted(name for name in names if _may_be_file(folder / name))
 
 
-def _is_deleted(path: Path) -> bool:
-    """Return whether a tracked file is deleted: git lists it until its deletion is committed."""
+def _may_be_file(path: Path) -> bool:
+    """Return whether an entry of git's list may be a file.
+
+    The others are deleted files, which git lists until their deletion is committed, and repositories in the
+    folder.
+    """
     try:
-        path.lstat()
+        return not stat.S_ISDIR(path.lstat().st_mode)
     except OSError as error:  # if the folder of the file cannot be read, the file may exist
-        return isinstance(error, FileNotFoundError | NotADirectoryError)
-    return False
+        return not isinstance(error, FileNotFoundError | NotADirectoryError)
 
 
 def _walk_folder(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[str]:

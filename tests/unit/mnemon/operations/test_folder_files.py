@@ -57,6 +57,13 @@ def test_a_repository_in_a_repository_is_not_part_of_it(folder: Path) -> None:
     assert not [path for path in list_files(folder).paths if path.startswith("nested")]
 
 
+def test_a_submodule_is_not_part_of_its_repository(folder: Path) -> None:
+    git(folder, "init")
+    (folder / "sub").mkdir()
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    assert "sub" not in list_files(folder).paths
+
+
 def test_listing_a_repository_runs_nothing_that_it_names(folder: Path, tmp_path: Path) -> None:
     git(folder, "init")
     git(folder, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'}; false")
