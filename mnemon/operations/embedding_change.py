@@ -37,8 +37,8 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
         )
     return (
         f"{goes_on}They cannot restart while the vectors are made by a model other than "
-        f"{_name_model(after)}: stop them and run `mnemon reindex`, which embeds everything again. For the "
-        "stack of a folder, add --data DIR to this command and to the next. "
+        f"{_name_model(after)}: stop them, run `mnemon reindex` and start them; `index` then embeds "
+        "everything again. For the stack of a folder, add --data DIR to this command and to the next. "
         f"To undo: mnemon settings set {back}"
     )
 

@@ -1,8 +1,9 @@
 """Settings: their values, descriptions and history."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -89,17 +90,17 @@ async def save_settings(visit: Visit) -> Response:
     if not changed:
         return visit.redirect(_build_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        before = await read_embedding(connection)
-        revision = await change_settings(connection, edit, tenant)
-        follows = describe_consequences(before, await read_embedding(connection))
+        revision, consequences = await _make_change(
+            connection, partial(change_settings, connection, edit, tenant)
+        )
     except InvalidBody as error:
         return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:
         return await _render_settings(visit, connection, tenant, {"": str(error)})
     names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
-    said = f"In force as revision {revision}: {names}"
     return visit.redirect(
-        _build_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said
+        _build_group_path(tenant, visit.form["group"]),
+        f"In force as revision {revision}: {names}{consequences}",
     )
 
 
@@ -108,10 +109,13 @@ async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of one tenant or of all tenants, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.connections.get_broker()
-    revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)
+    revision, consequences = await _make_change(
+        connection, partial(change_settings, connection, lambda document: unset_value(document, name), tenant)
+    )
     group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
     return visit.redirect(
-        _build_group_path(tenant, group), f"In force as revision {revision}: {name} is no longer set."
+        _build_group_path(tenant, group),
+        f"In force as revision {revision}: {name} is no longer set{consequences}",
     )
 
 
@@ -136,8 +140,11 @@ async def roll_back(visit: Visit) -> Response:
     tenant, revision = visit.form.get("tenant") or None, visit.form.get_number("revision")
     if revision is None:
         raise InvalidBody("revision", "is missing; reload the page")
+    connection = await visit.connections.get_broker()
     try:
-        made = await roll_back_settings(await visit.connections.get_broker(), revision, tenant)
+        made, consequences = await _make_change(
+            connection, partial(roll_back_settings, connection, revision, tenant)
+        )
     except NoSuchRevision:
         return visit.render_error(
             PageError(
@@ -149,8 +156,19 @@ async def roll_back(visit: Visit) -> Response:
         )
     return visit.redirect(
         f"/settings/history{_build_tenant_query(tenant)}",
-        f"In force as revision {made}, as it was at {revision}.",
+        f"In force as revision {made}, as it was at {revision}{consequences}",
     )
+
+
+async def _make_change(connection: Client, change: Callable[[], Awaitable[int]]) -> tuple[int, str]:
+    """Change settings; return the new revision, and the end of a sentence about it.
+
+    The end names the steps that follow from a change of the embedding model.
+    """
+    before = await read_embedding(connection)
+    revision = await change()
+    consequences = describe_consequences(before, await read_embedding(connection))
+    return revision, f". {consequences}" if consequences else "."
 
 
 async def _render_settings(

@@ -15,6 +15,7 @@ from mnemon_infra.database.windows.batches import StoredBatch, insert_batch
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import insert_windows as put_windows
 from mnemon_infra.generation_names import name_generation
+from mnemon_infra.settings.store import change_settings
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
 from tests.support.stock_client import Stock
@@ -65,6 +66,18 @@ async def test_a_setting_is_set_refused_reset_and_set_again(stock: Stock, deploy
             )
         )
         assert "spending.prices = m (input 1, output 2)" in said
+
+
+async def test_unset_and_restored_embedding_show_their_consequences(
+    stock: Stock, deployment: Deployment
+) -> None:
+    revision = await change_settings(stock.connection, lambda _: {"embedding": {"provider": "none"}})
+    async with browsing(deployment) as browser:
+        await browser.see("/settings")
+        said = words(await browser.send("/settings/unset", name="embedding.provider"))
+        assert "embedding.provider is no longer set. Running processes continue with the model" in said
+        said = words(await browser.send("/settings/rollback", revision=str(revision)))
+        assert f"as it was at {revision}. Running processes continue with the model" in said
 
 
 async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deployment: Deployment) -> None:
