@@ -33,9 +33,11 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
     if former := read_saved_port(path):
         with suppress(OSError):
             return open_listening_socket(_HOST, former)
-    with suppress(OSError):
-        return _save_port(path, open_listening_socket(_HOST, usual))
-    return _save_port(path, open_listening_socket(_HOST, 0))
+    try:
+        listening = open_listening_socket(_HOST, usual)
+    except OSError:
+        listening = open_listening_socket(_HOST, 0)
+    return _save_port(path, listening)
 
 
 def require_free_port(port: int) -> None:
@@ -60,5 +62,9 @@ def _open_chosen_port(port: int) -> socket.socket:
 
 
 def _save_port(path: Path, listening: socket.socket) -> socket.socket:
-    replace_file(path, str(listening.getsockname()[1]))
+    try:
+        replace_file(path, str(listening.getsockname()[1]))
+    except OSError:
+        listening.close()
+        raise
     return listening

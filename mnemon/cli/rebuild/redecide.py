@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -128,7 +129,7 @@ async def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
 def _show_unchanged(
     outcome: "RedecideOutcome", changed_settings: Sequence[str], data: Path | None, as_json: bool
 ) -> None:
-    options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
+    options = " ".join(f"--redecide {quote(each)}" for each in changed_settings) or "--redecide"
     command = complete_command(f"mnemon rebuild {options} --yes", data)
     if changed_settings:
         advice = f" To change the facts and the settings: {command}"

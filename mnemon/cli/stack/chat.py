@@ -60,7 +60,7 @@ async def chat(
         ends.enter_context(StopSignals())  # end the stack started here also if the terminal is closed
         deployment = await ends.enter_async_context(open_servers(data, screen.show_note, screen.show_spinner))
         answering = await ends.enter_async_context(_open_model(deployment, model))
-        memory = await ends.enter_async_context(connect_memory(deployment, tenant))
+        memory = await ends.enter_async_context(connect_memory(deployment, tenant, data))
         talk = ChatConversation(memory, user, answering, screen, budget)
         if screen.is_terminal and sys.stdin.isatty():
             who = (
