@@ -78,7 +78,7 @@ def is_description(word: str) -> bool:
 
 
 def is_quality(lower: str) -> bool:
-    """Return whether a lower-case word is an adjective or a participle that describes a credential."""
+    """Return whether a lower-case word describes a credential, as an adjective or a participle may."""
     if lower in _DESCRIPTIONS:
         return True
     return lower not in _NOT_BY_SUFFIX and _SUFFIX.fullmatch(lower) is not None

@@ -17,8 +17,9 @@ _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
     """Return the kind of secret that a text, or one of its JSON strings, holds.
 
-    The first `LONGEST` characters of the text are examined. Each line and each JSON string is examined
-    separately too, because the quotation marks and keys around a string do not belong to its sentences.
+    The first `LONGEST` characters of the text are examined. Each line, and each JSON string of at least 8
+    characters, is examined separately too, because the quotation marks and keys around a string do not belong
+    to its sentences.
 
     Returns:
         None if the text holds no secret, or the policy does not reject secrets.

@@ -144,7 +144,7 @@ def is_row_of_nouns(text: str) -> bool:
 
 
 def is_value_like(word: str) -> bool:
-    """Return whether a single word can be a value: a noun, or a word that is in no dictionary."""
+    """Return whether a single word can be a value: not a verb, adjective, adverb, pronoun or preposition."""
     return not (
         _is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS
     )

@@ -342,11 +342,11 @@ def says_code(text: str) -> bool:
 
 
 def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
-    """Return whether a text names a code that opens a thing, or a thing that is opened or locked.
+    """Return whether a text speaks of a code or of entering, or names a thing that is opened or locked.
 
     Args:
         text: the text around a number.
-        is_aside: whether the number follows a comma; then only the name of a code counts.
+        is_aside: whether the number follows a comma; then the thing does not count.
     """
     for cue in _CUE.finditer(text):
         around = text[max(0, cue.start() - 30) : cue.start()]

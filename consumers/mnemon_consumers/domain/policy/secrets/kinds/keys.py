@@ -76,7 +76,8 @@ _DETECTORS: Final = {
 """Detectors of detect-secrets that know the format of a kind of key.
 
 The table leaves out detectors that guess from names in source code, because `secret: ...` may be an ordinary
-sentence; detectors of public addresses; and Artifactory's detector, which matches "APChemistry".
+sentence; detectors of public addresses; those of passwords in addresses and of random values, for which this
+module has rules; and Artifactory's detector, which matches "APChemistry".
 """
 
 _CONNECTION: Final = re.compile(

@@ -1,4 +1,4 @@
-"""Detection of logins next to passwords, and of passwords given to a program."""
+"""Detection of passwords beside a login, after the word "pass", or given to a program."""
 
 import re
 from typing import Final

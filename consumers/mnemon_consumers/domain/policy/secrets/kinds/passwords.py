@@ -131,7 +131,7 @@ _USING: Final = compile_pattern(
 _ASKING: Final = compile_pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
 )
-"""Words before a credential in a question or a conditional clause."""
+"""Words before "change the password to" in a question or a conditional clause."""
 
 _SUPPOSING: Final = compile_pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
 _LATER: Final = compile_pattern(
