@@ -1,4 +1,4 @@
-"""Detection of shell commands, and of instructions to a model, in English and Russian."""
+"""Detection of commands to a program or a model, in English and Russian."""
 
 import re
 from typing import Final
@@ -70,7 +70,7 @@ _OVERRIDE: Final = compile_pattern(
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text, on one line, is a shell command or an instruction to a model."""
+    """Return whether a text, on one line, is a command to a program or a model, or has a prompt injection."""
     if _ORDER.match(text) or _OVERRIDE.search(text) or _PROMPT.match(text):
         return True
     typed = _LINE.match(text) or _SUPERUSER.match(text)

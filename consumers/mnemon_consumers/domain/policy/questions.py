@@ -33,7 +33,7 @@ _RUSSIAN: Final = compile_pattern(
 """Beginnings of Russian questions. A clause with «когда» (when) or «как» (how) before a comma is none."""
 
 _NO_QUESTION: Final = compile_pattern(r"[\w-]+\s+(?:бы\s+)?(?:то\s+)?ни(?![\w-])|\w+(?:\s+\w+){0,3}:\s*\S")
-"""Beginnings that only look like a question: "How he works: mornings", «Где бы ни был» (wherever he is)."""
+"""Beginnings that only look like a question: "How I work: mornings", «Где бы ни был» (wherever he is)."""
 
 
 def is_question(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 "On vacation until Friday" names an end. "The deadline is on Friday" names none, because the date of the
 deadline stays the same after Friday. A wrong end hides a fact for ever. So a fact gets no end if there is any
-doubt. For example, a past tense before the end, a negation, a habit, a time of day, or a date with two
-readings is a reason for doubt.
+doubt. For example, a past tense before the end, a negation, a habit, or a date with two readings is a
+reason for doubt.
 
 A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
 day: "until Friday" ends when Saturday begins, "until June" when July begins.
@@ -32,7 +32,7 @@ _PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?;]\s+\w")
 _QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|„[^“]*“|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
 _TITLE: Final = re.compile(r"[\w,]\W*\s\W*(?:Until|Till|Through|Thru|By|For|До|По|На|К)(?= \w)")
-"""A capital letter in the middle of a sentence, which begins the title of a song, a film or a book."""
+"""A preposition with a capital letter in the middle of a sentence, as in the title of a song or a film."""
 _SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
 _YEAR: Final = re.compile(r"20\d\d")
 
