@@ -10,8 +10,8 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact
 from mnemon_consumers.domain.alignment.term import NUMERIC_KINDS, Term, TermKind, list_kinds
 
 UNDECIDED_SHARE: Final = 0.3
-"""Minimum share of each fact that must have a counterpart for two facts to be undecided, not different.
-`SUBSET_SHARE` of one of the facts is enough, too."""
+"""Minimum share of each fact that must have a counterpart for two facts to be undecided, not different, if
+only the shares decide. `SUBSET_SHARE` of one of the facts is enough, too."""
 
 SUBSTITUTED_SHARE: Final = 0.5
 """Minimum share of each fact that must have a counterpart for two facts to be one sentence with a part
@@ -57,7 +57,7 @@ class FactComparison:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the newer fact reports a change, or neither fact is about a past event."""
+        """Return whether the newer fact reports a change, or neither fact is past (`is_event_past`)."""
         return self.new.is_changed or not (self.old.is_event_past or self.new.is_event_past)
 
     def shares_slot(self) -> bool:

@@ -29,7 +29,7 @@ class ParsedFact:
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether it seems to be in a language other than English and Russian.
         is_clearly_foreign: whether its words tell that even without a comparison with another fact.
-        is_past: whether it is about a past event.
+        is_past: whether it is about a past event or state.
         is_english: whether it has no Cyrillic letter.
         reason_at: index in `raw` of the word that begins a reason; the length of `raw` if there is none.
         clause_starts: indexes in `raw` of the words that begin a clause, in order; the first is 0.
@@ -105,7 +105,7 @@ class ParsedFact:
 
     @property
     def is_event_past(self) -> bool:
-        """Return whether the fact is about a past event, and not about a result that remains."""
+        """Return whether the fact is about a past event or state, and not about a result that remains."""
         is_rest = self.has_word_of("present_result_verbs") or any(
             word == "left" and following in ("", "on", "of", "to", "until", "before")
             for word, following in pairwise((*self.raw, ""))

@@ -271,7 +271,7 @@ def is_past_form(word: str) -> bool:
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
-    """Return whether a fact is about a past event, as far as its first `_LOOKED_AT` tokens tell."""
+    """Return whether a fact is about a past event or state, as far as its first `_LOOKED_AT` tokens tell."""
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, list_grammemes(token.word)

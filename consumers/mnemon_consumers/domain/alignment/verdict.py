@@ -24,8 +24,8 @@ class RelationVerdict:
             two facts' shares. The score ranks candidates.
         is_covered: whether the older fact says everything that the newer fact says, and perhaps more.
         is_related: whether a proposal that names the older fact may replace it: both facts seem to be about
-            the same thing and not to contradict each other, and the older fact says no more than a
-            repetition of it.
+            the same thing and not to contradict each other, and no rule finds a part of the older fact that
+            would be lost.
         is_contradicted: whether something in the facts, such as another person, another date or a contrary
             word, shows that they differ.
         is_open: whether no rule tells the facts apart, so that similarity may decide.

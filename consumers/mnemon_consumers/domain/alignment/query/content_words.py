@@ -115,7 +115,7 @@ class ContentWords:
         content: its content words, each once.
         people: the people that the text is about besides the user, such as `mother`.
         names: the content words that are names of these people, such as Tom in "brother Tom".
-        denies: whether the text denies something, or says that something is over.
+        denies: whether the text denies something, tells a dislike, or says that something is over.
         plain: all words in lower case.
         text: the text.
     """

@@ -17,7 +17,8 @@ def find_leading_end(old: ParsedFact, text: str) -> str | None:
     """Return the statement of a newer fact before "and now" or the like, if it denies or ends something.
 
     For example, this is "Sold the car" in "Sold the car and now cycles". The result is None if the words
-    after "and" may take the statement back: if they have a word of the older fact `old`, "it" or "back".
+    after "and" may take the statement back: if they have a word of the older fact `old`, or a word such as
+    "him" or "back".
     """
     words = text.split()
     for at in range(1, len(words)):

@@ -75,8 +75,8 @@ def decide_same(facts: FactComparison, evidence: str, *, is_covered: bool = Fals
     """Decide that the facts say the same, or leave the relation undecided if that is doubtful.
 
     It is doubtful if the facts share only details such as dates. If the older fact covers the newer fact
-    (`is_covered`), it is also doubtful if the newer fact joins parts of several clauses, or tells an end or a
-    change that no clause tells.
+    (`is_covered`), it is also doubtful if the newer fact joins parts of several clauses, or tells a denial,
+    an end or a change that no clause tells.
     """
     if _shares_only_details(facts):
         return decide_undecided(facts, "the facts have only dates and numbers in common")

@@ -117,8 +117,8 @@ def _decide_dates(facts: FactComparison) -> RelationVerdict | None:
 def _list_unmatched_of_end(facts: FactComparison) -> tuple[Term, ...]:
     """Return the terms without a counterpart that name what the newer fact ends or denies.
 
-    Terms of a reason, and of a clause after the end, are left out. If something has ended or stopped, terms
-    for times and for the person who receives a thing are left out, too.
+    Terms of a reason, and of a clause after the end, are left out. If something has ended or stopped,
+    numbers, times and the person who receives a thing are left out, too.
     """
     new = facts.new
     left_new = tuple(term for term in facts.alignment.new if term.place < new.reason_at)

@@ -130,7 +130,7 @@ def _is_told_further(facts: FactComparison, thing: tuple[Term, Term]) -> bool:
 
 
 def _may_be_thing(term: Term) -> bool:
-    """Return whether a term may name a thing: before a Russian verb, «ещё» means "still"."""
+    """Return whether a term may name a thing; in Russian, a noun: «ещё» before a verb means "still"."""
     is_noun = not is_cyrillic(term.text) or "NOUN" in list_grammemes(term.text)
     return is_noun and term.kind in (TermKind.WORD, TermKind.NAME, TermKind.PERSON)
 

@@ -1,4 +1,4 @@
-"""Occupation: whether the facts tell what a person works as."""
+"""Occupation: whether the facts tell what a person works as, or for whom."""
 
 from collections.abc import Sequence
 from typing import Final

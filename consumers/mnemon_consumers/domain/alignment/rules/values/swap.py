@@ -33,7 +33,10 @@ def swaps_other_thing(facts: FactComparison) -> bool:
 
 
 def leaves_for_another(facts: FactComparison) -> bool:
-    """Return whether a person left the thing in the older fact for another thing: "left Acme for Bolt"."""
+    """Return whether a person left the thing in the older fact for another thing: "left Acme for Bolt".
+
+    The caller has checked that the newer fact tells an end.
+    """
     left = facts.alignment
     slots = facts.old.slots.intersection(NAMED_SLOTS)
     names = [term for term in left.new if term.kind is TermKind.NAME]
