@@ -149,7 +149,7 @@ class Budgets:
     def compute_shares(self) -> dict[str, float]:
         """Return the used share of the daily budget, by tenant; 1 or more if the budget is spent.
 
-        Only tenants with a limit whose budget this process has used or checked today (UTC) are in the result.
+        Only tenants with a limit whose budget this object has used or checked today (UTC) are in the result.
         """
         self._begin_day()
         limits = {
