@@ -112,7 +112,10 @@ def _decide_heads(facts: FactComparison) -> RelationVerdict | None:
 
 
 def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if the newer fact says all of the older fact, or a part of its comparison; None otherwise."""
+    """Decide if the newer fact seems to say all of the older fact, and more; None otherwise.
+
+    It may also say only a part of a comparison, complete a plan, or apply to every day.
+    """
     if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and _shares_only_word_in_other_role(facts):
         return decide_undecided(facts, "the only common word has another role or meaning in each fact")
     is_whole = facts.share_old >= SUBSET_SHARE and not _shares_only_part_of_phrase(facts)

@@ -105,7 +105,7 @@ def _list_begun_axes(statement: ParsedFact) -> set[str]:
 
 
 def _is_stage_alone(statement: ParsedFact, axes: set[str]) -> bool:
-    """Return whether a fact tells a stage, and besides it only a month or the child that a person expects.
+    """Return whether a fact tells a stage, and besides it only a date or the child that a person expects.
 
     "Expecting" tells a pregnancy only beside a child.
     """

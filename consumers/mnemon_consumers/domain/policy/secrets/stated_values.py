@@ -34,7 +34,7 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
     Args:
         text: the text after the connector.
-        is_russian: whether the sentence is Russian.
+        is_russian: whether the noun before the connector, such as "пароль" (password), is Russian.
         follows_colon: whether the connector has ":", "=" or "→".
     """
     text = text.strip()
