@@ -132,10 +132,10 @@ def _select_candidates(
 ) -> list[KeptFact]:
     """Select the known facts to align with a new fact.
 
-    Selected are up to `CANDIDATES` facts with the most terms in common (at least `UNDECIDED_SHARE` of the
-    shorter fact's words), the nearest fact, and all facts whose similarity is above the lower threshold. If
-    the new fact reports a change, a thing of the same kind counts as a common term: "Switched to tea" is
-    aligned with "Drinks coffee".
+    Selected are up to `CANDIDATES` facts with the most terms and slots in common (at least as many as
+    `UNDECIDED_SHARE` of the shorter fact's words), the nearest fact, and all facts whose similarity is above
+    the lower threshold. If the new fact reports a change, a thing of the same kind counts as a common term:
+    "Switched to tea" is aligned with "Drinks coffee".
     """
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)

@@ -63,9 +63,9 @@ def _select_evictions(
 
     From a full tier, facts of low importance are evicted first, then those of normal and of high
     importance. Within a level of importance, the fact that expires first is evicted first in the tier
-    `working`; in other tiers, the fact that was unchanged for the longest time. For the user's limit, facts
-    of the tier `archive` are evicted first, then `working`, then `profile`, within each tier in the same
-    order. Facts of high importance are evicted only after all other facts.
+    `working`; in other tiers, the fact that was neither written nor confirmed for the longest time. For the
+    user's limit, facts of the tier `archive` are evicted first, then `working`, then `profile`, within each
+    tier in the same order. Facts of high importance are evicted only after all other facts.
     """
     leaving: list[Eviction] = []
     for tier, limit in by_tier.items():

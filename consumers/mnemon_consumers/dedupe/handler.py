@@ -45,7 +45,7 @@ class DedupeConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Decide on proposals and comparisons until the block ends.
+        """Decide on proposals and comparisons, and end excess and discarded facts, until the block ends.
 
         Raises:
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.

@@ -41,7 +41,7 @@ class Neighbours:
         self._ended: set[str] = set()
 
     async def look_up_texts(self, texts: Sequence[str]) -> None:
-        """Find the facts nearest to each text, with one request to the embedder for all new texts.
+        """Look up the facts nearest to each text, for `find_nearest`, and embed all new texts in one request.
 
         The embedder gets each text once. Vectors of texts that are not among `texts` are dropped. Without an
         embedder, the method does nothing.
@@ -64,7 +64,7 @@ class Neighbours:
             return []
         meanings = self._known.meanings
         if text not in meanings:
-            # `look_up_texts` skips a text that repeats a fact. Decisions since then may have ended that fact.
+            # The turn looks up no text that repeats a fact. Decisions since then may have ended that fact.
             (meanings[text],) = await self._vector_index.embedder.embed([text])
             await self._search_texts({text: meanings[text]})
         facts = self._known.facts

@@ -89,7 +89,7 @@ class ProposalProcessor:
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does
-                not answer. Nothing is lost, and the call can be repeated.
+                not answer, or another process holds the lock. Nothing is lost, and the call can be repeated.
             mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         """
         async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:

@@ -33,11 +33,11 @@ class KeptFact:
     Attributes:
         saved_at: the time at which the fact was first saved.
         changed_at: the time at which the fact was last written or confirmed.
-        order: a number that is higher the later the fact was last written or confirmed. One fact has the same
-            number whether it was just decided or was read from the log; its times may differ.
+        order: a number that is higher the later the fact was last written or confirmed. The order of facts is
+            the same whether they were just decided or read from the log; their times may differ.
         lineage: the sources of the fact, of its confirmations and of its rewrites; see `join_lineages`.
         answer: id of the model's answer that contained the fact's current words, perhaps with other facts;
-            None if no answer of a model contained the words.
+            None if no answer of a model contained the words, or if a merge wrote them.
     """
 
     id: str

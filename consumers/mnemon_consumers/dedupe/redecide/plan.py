@@ -169,7 +169,7 @@ class _DecisionReplay:
             self._record_decision(proposal, self._redecide_proposal(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event unchanged: a merge, or an event whose proposal is gone or does not exist."""
+        """Apply an event of a kept fact that is not decided again: a merge, or an event without proposal."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
@@ -225,7 +225,7 @@ class _DecisionReplay:
                 return decided
 
     def _find_replaced_fact(self, proposal: Proposal) -> str | None:
-        """Return the origin of the fact that a proposal replaces under the other settings.
+        """Return the origin, under the other settings, of the fact that a proposal names to replace.
 
         Returns:
             None if the proposal names no fact to replace, or the named fact was not live at that time.
@@ -239,9 +239,10 @@ class _DecisionReplay:
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
-        """Return the new decision, with the first decision's content if fact and words are the same.
+        """Return the new decision, with the first decision's content if both give one fact the same words.
 
-        So rules of later versions and other limits do not change the fact.
+        An update keeps the first content only if both updates also change the same former fact. So rules of
+        later versions and other limits do not change the fact.
         """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision

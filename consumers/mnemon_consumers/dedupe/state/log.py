@@ -47,7 +47,7 @@ class LogState:
     fact's id may differ, because ids are numbered in the order of saving.
 
     Attributes:
-        versions: maps each fact to the event that wrote it last.
+        versions: maps each fact id to the id of the event that wrote the fact last.
         proposals: proposals by event id.
         decisions: maps each proposal to its newest decision and the event id of that decision.
         origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, or is the

@@ -40,9 +40,9 @@ class UserState:
         versions: maps each fact to the event that wrote it last.
         position: the log position up to which the user's events are applied.
         erased: the erasures of the user; erased events are ignored.
-        findable: whether the vector store has the current point of every fact.
-        waiting: proposals and comparisons up to `position` without a decision, by event id, in the order of
-            the log; each with its log position.
+        findable: whether the vector store is known to have the current point of every fact.
+        waiting: proposals and comparisons up to `position`, by event id, in the order of the log; each with
+            its log position. Those in `facts.decided` no longer wait.
         meanings: vectors by text, kept for the next turn, so that the embedder gets each text once.
     """
 
