@@ -28,7 +28,7 @@ above 0."""
 
 
 class FusedCandidate(NamedTuple):
-    """A candidate that words, meaning or both have found.
+    """A candidate that words, meaning or both have found, or a message that was found by its time.
 
     Attributes:
         payload: payload of its point.

@@ -93,8 +93,8 @@ class Search:
             threshold: minimum score of a hit; None excludes messages that probably do not answer the query,
                 and other items with less than `DOUBTFUL_SHARE` of the best score of their scope, unless a
                 reranker has scored them. Candidates with neither a word of the query nor a similarity above
-                the noise of the embedding model are always excluded. Neighbours of other messages, and facts
-                linked by a name, may be hits without either.
+                the noise of the embedding model are always excluded. Neighbours of other messages, messages
+                of a period that the query names, and facts linked by a name, may be hits without either.
             settings: settings of the tenant.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.

@@ -48,7 +48,10 @@ _SUBJECT: Final = re.compile(
 
 
 class NameSpellings(NamedTuple):
-    """Spellings of each word of a name, in lower case; those of a Russian word include its nominative."""
+    """Spellings of each word of a name, in lower case; those of a Russian word include its nominative.
+
+    A name that begins with a known given name has only this word.
+    """
 
     words: tuple[frozenset[str], ...]
 

@@ -162,9 +162,9 @@ def judge_messages(
 ) -> Judgement | None:
     """Judge how probable it is that the messages answer the query; return None if the query is not judged.
 
-    The query is judged only with the embedding model for which the weights were fitted, if this model knows
-    the language of both the query and the best message. The statistics must count at least `LEAST_TEXTS`
-    texts. `extract_answerability_features` names the other conditions.
+    The query is judged only with the embedding model for which the weights were fitted, if at least half of
+    the letters of the query, and of the best message, are Latin. The statistics must count at least
+    `LEAST_TEXTS` texts. `extract_answerability_features` names the other conditions.
 
     Args:
         scored: the messages found, best first.

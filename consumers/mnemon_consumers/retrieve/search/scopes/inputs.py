@@ -19,7 +19,7 @@ class ScopeInputs(NamedTuple):
 
     Attributes:
         query: the query, with its user.
-        limit: maximum number of hits of the scope.
+        limit: number of hits that the caller uses at most; a scope may return more.
         settings: settings of the tenant.
         min_seq: log position that the hits have to reflect; None for any.
         breadth: numbers of items that the search considers.

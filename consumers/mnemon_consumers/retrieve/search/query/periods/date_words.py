@@ -13,7 +13,7 @@ class WordKind(StrEnum):
 
     OTHER = "."
     STOP = "|"
-    """Punctuation other than commas and dashes."""
+    """Punctuation other than commas, dashes, quotation marks and apostrophes."""
     COMMA = ","
     DASH = "-"
     ARTICLE = "a"
