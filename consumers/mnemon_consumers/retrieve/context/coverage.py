@@ -100,7 +100,7 @@ class ConversationExtent:
     """All visible messages of a conversation, and the summaries that cover them.
 
     Attributes:
-        summaries: all live summaries, shown or not.
+        summaries: the newest live summaries, shown or not.
         messages: log positions of the messages that were read and not counted, by event id.
         counts: counts of older messages, by log position.
         counted_positions: counted messages that may be shown: log positions by event id.
@@ -125,7 +125,7 @@ class ConversationExtent:
 
         Args:
             view: the newest messages.
-            summaries: all live summaries.
+            summaries: the newest live summaries.
             counted: counts of older messages; some messages of the view may be among them.
             found: messages of the same conversation that a search found: log positions by event id.
         """

@@ -50,7 +50,7 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""For each section, the sections that are filled before it and whose items it must not repeat."""
+"""For each section that must not repeat items of other sections: these sections, which are filled first."""
 
 
 UNLIMITED: Final = Characters()

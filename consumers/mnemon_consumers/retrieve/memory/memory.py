@@ -200,8 +200,9 @@ class Memory:
     ) -> PositionedValue[list[FactRecord]]:
         """Return the facts with these ids, in the order of the ids; raises as `load_messages` does.
 
-        Like `load_documents_by_id`, `load_summaries_by_id` and `load_surroundings`, this method does not wait
-        for `min_seq`: the verb waits before the search. Events that are missing are read from the log.
+        Like the other lookups of a search (`load_documents_by_id`, `load_summaries_by_id`,
+        `load_surroundings` and `load_messages_of_period`), this method does not wait for `min_seq`: the verb
+        waits before the search. Events that are missing are read from the log.
         """
         cached = self.find_cached_facts(owner, min_seq)
         if cached is not None:

@@ -55,8 +55,8 @@ class SnapshotResolver:
 
         Raises:
             InvalidBody: the moment is in the future, not in the log, or before `min_seq`.
-            Refusal: the snapshot does not exist, is incomplete or of another version, or an erasure of the
-                user came later.
+            Refusal: the snapshot does not exist, is incomplete or of another version, or content of the user
+                was erased later.
             DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         position, then = await self._resolve_moment(owner[0], moment)
@@ -113,7 +113,7 @@ class SnapshotResolver:
         return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
-        """Refuse a moment before an erasure of the user.
+        """Refuse a moment before an erasure of the user, or of one of the user's conversations.
 
         Until the erasure is finished, the snapshot has the erased rows; after that, it lacks them.
 

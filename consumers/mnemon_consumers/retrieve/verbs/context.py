@@ -58,7 +58,7 @@ SEARCHED: Final[Mapping[str, SectionKind]] = {
     "messages": "conversation",
     "documents": "documents",
 }
-"""The section that each scope fills."""
+"""The section that each scope fills; a context searches no other scope."""
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -154,7 +154,7 @@ async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
     """Embed the query of the request while the database reads.
 
     Returns:
-        None if nothing is searched, or if the query depends on the parts that are being read.
+        None if nothing is searched, or if the query needs the last message of the user or results of a task.
     """
     if turn.request.task_id is not None or turn.search is None or not turn.scopes:
         return None

@@ -62,7 +62,7 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 @contextmanager
 def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
-    """Turn errors of the servers inside the block into a refusal that is not retryable.
+    """Turn the error of a server that does not answer into a refusal that is not retryable.
 
     The log may have the event of the change, and the same request again would make another change.
 
@@ -120,7 +120,7 @@ async def attempt_check(check: Awaitable[None]) -> None:
 async def await_visibility(read: Awaitable[object]) -> None:
     """Wait until later reads show a change, by awaiting `read`, a read as of the position of the change.
 
-    Errors are ignored, because the change is in the log already.
+    If a server does not answer, the wait ends, because the change is in the log already.
     """
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read

@@ -29,7 +29,7 @@ class QueriedFacts:
     Attributes:
         query: the query, which should name one fact.
         named: the one fact that the query clearly means; None if it means no fact or several.
-        ranked: the facts that have at least one of the query's words, best first.
+        ranked: the facts that have a content word of the query, or exactly its words, best first.
         facts: the facts of the user that have not expired, by id.
         seq: the log position that the facts reflect.
     """
