@@ -169,7 +169,7 @@ class _DecisionReplay:
             self._record_decision(proposal, self._redecide_proposal(proposal, event))
 
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """Apply an event of a kept fact that is not decided again: a merge, or an event without proposal."""
+        """Apply an event of a kept fact without a new decision: a merge, or one without a known proposal."""
         if event.fact_id in self._state.facts.facts:
             origin = self._state.origins[event.fact_id]
             self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
