@@ -2479,7 +2479,7 @@ export interface Span {
   to_seq: number;
 }
 /**
- * A window of a conversation is finished: read for facts, found without messages, or given up.
+ * A window of a conversation is finished: read for facts, found to have nothing to read, or given up.
  *
  * Only a window that was given up can be read again, by a redrive of its dead letter.
  */
