@@ -110,7 +110,11 @@ def _find_ends_in(text: str, language: ExpiryLanguage) -> Iterator[_NamedEnd]:
 
 
 def _has_other_statement(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
-    """Return whether another clause has a statement of its own, as in "is away until Friday, loves sushi"."""
+    """Return whether another clause has a statement of its own: "is away until Friday, bought a house"."""
+
+    def has_statement(clause: str) -> bool:
+        return language.verb.search(clause) is not None or language.is_in_past(clause)
+
     # The comma in "14 May, 2027" separates no clauses.
     plain = text
     for match in matches:
@@ -119,8 +123,8 @@ def _has_other_statement(text: str, matches: Sequence[re.Match[str]], language: 
     ending = [clause for clause in clauses if "\0" in clause]
     if all(not re.search(r"\w", clause) for clause in ending):
         # "Until Friday, the user is in Rome".
-        return sum(language.verb.search(clause) is not None for clause in clauses) > 1
-    return any(language.verb.search(clause) for clause in clauses if "\0" not in clause)
+        return sum(map(has_statement, clauses)) > 1
+    return any(has_statement(clause) for clause in clauses if "\0" not in clause)
 
 
 def _find_next_day(end: _NamedEnd, day: date) -> date | None:
