@@ -19,6 +19,8 @@ ReplyValue = TypeVar("ReplyValue")
 CHECK_WAIT: Final = 0.5
 """Maximum seconds of a check before a change: the log accepts changes while the database does not answer."""
 
+_SERVER_ERRORS: Final = DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError
+
 
 def get_current_time() -> datetime:
     """Return the current time in UTC; facts that expire at or before it count as expired."""
@@ -53,16 +55,13 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
         problem = f"{_describe_log_error(error)}; repeat the request"
         raise Refusal("unavailable", problem, retryable=True) from error
     except DatabaseRefused as error:
-        problem = (
-            f"the database refused a value of the request, or of an event that `persist` has not stored: "
-            f"{error}; change the value, or repeat the request later"
-        )
+        problem = f"{_describe_refused_value(error)}; change the value, or repeat the request later"
         raise Refusal("refused", problem) from error
 
 
 @contextmanager
 def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
-    """Turn the error of a server that does not answer into a refusal that is not retryable.
+    """Turn errors of the servers inside the block into a refusal that is not retryable.
 
     The log may have the event of the change, and the same request again would make another change.
 
@@ -71,13 +70,16 @@ def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
         advice: what the caller can do instead of repeating the request unchanged.
 
     Raises:
-        Refusal: the database or the log does not answer.
+        Refusal: the database or the log does not answer, or the database refuses a value.
     """
     try:
         yield
     except DatabaseUnavailable as error:
         problem = f"{change} was not confirmed, because the database cannot answer now: {error}; {advice}"
         raise Refusal("unavailable", problem) from error
+    except DatabaseRefused as error:
+        problem = f"{change} was not confirmed, because {_describe_refused_value(error)}; {advice}"
+        raise Refusal("refused", problem) from error
     except (nats.errors.Error, TimeoutError) as error:
         problem = f"{change} was not confirmed, because {_describe_log_error(error)}; {advice}"
         raise Refusal("unavailable", problem) from error
@@ -112,7 +114,7 @@ async def attempt_check(check: Awaitable[None]) -> None:
     Raises:
         Refusal: the check refuses the request.
     """
-    with suppress(DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError):
+    with suppress(*_SERVER_ERRORS):
         async with asyncio.timeout(CHECK_WAIT):
             await check
 
@@ -120,10 +122,16 @@ async def attempt_check(check: Awaitable[None]) -> None:
 async def await_visibility(read: Awaitable[object]) -> None:
     """Wait until later reads show a change, by awaiting `read`, a read as of the position of the change.
 
-    If a server does not answer, the wait ends, because the change is in the log already.
+    Errors of the servers end the wait, because the change is in the log already.
     """
-    with suppress(DatabaseUnavailable, nats.errors.Error):
+    with suppress(*_SERVER_ERRORS):
         await read
+
+
+def _describe_refused_value(error: DatabaseRefused) -> str:
+    return (
+        f"the database refused a value of the request, or of an event that `persist` has not stored: {error}"
+    )
 
 
 def _describe_log_error(error: Exception) -> str:

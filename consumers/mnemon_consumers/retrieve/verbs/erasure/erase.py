@@ -21,6 +21,7 @@ from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     count_stores,
     find_unfinished_stores,
     select_removed,
+    sum_counts,
     wait_for_stores,
 )
 from mnemon_consumers.retrieve.verbs.request_context import await_reply
@@ -232,7 +233,7 @@ class EraseVerb:
             _, scope = await self._plan_erasure(owner, conversation)
             return 0, await self._count_stores(scope, self._count_points)
         counts = [await self._count_stores(each, self._count_orphaned_points) for each in erasures]
-        return erasures[-1].seq, {name: sum(int(str(each[name])) for each in counts) for name in counts[0]}
+        return erasures[-1].seq, sum_counts(counts)
 
     async def _count_stores(
         self, scope: ErasureScope, count_points: Callable[[VectorIndex, ErasureScope], Awaitable[int]]

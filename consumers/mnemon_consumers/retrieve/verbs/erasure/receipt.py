@@ -5,7 +5,8 @@ and `nats.errors.Error`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from nats.aio.client import Client
@@ -85,6 +86,19 @@ def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> di
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     """Return the sum of `counts` under the name `GENERATIONS`; empty without inactive generations."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
+
+
+def sum_counts(counts: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return the sums by store of the counts of several erasures.
+
+    `vectors` is absent if one of the counts lacks it, because the vector store did not answer.
+    """
+    sums: Counter[str] = Counter()
+    for each in counts:
+        sums.update({name: int(str(count)) for name, count in each.items()})
+    if any("vectors" not in each for each in counts):
+        sums.pop("vectors", None)
+    return dict(sums)
 
 
 async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
