@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import SUBSTITUTED_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
@@ -22,6 +23,7 @@ from mnemon_consumers.domain.alignment.rules.values.quantity import (
     differs_in_quantity,
     differs_only_in_numbers,
     has_advanced,
+    qualifies_topic,
 )
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home
 from mnemon_consumers.domain.alignment.rules.values.slot import find_changed_slot
@@ -39,6 +41,8 @@ from mnemon_consumers.domain.alignment.term import (
     list_nouns,
 )
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
+
+_QUALIFIED: Final = "the newer fact may be about a narrower thing, which has another number or date"
 
 
 def decide_slot(facts: FactComparison) -> RelationVerdict | None:
@@ -90,6 +94,8 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
         return decide_update(facts, "the newer fact says that the time of the same thing has changed")
     if differs_only_in_numbers(facts):
         if differs_in_quantity(facts):
+            if qualifies_topic(facts):
+                return decide_undecided(facts, _QUALIFIED)
             return decide_new_value(facts, "a new value of the same amount or date")
         if facts.is_current:
             return decide_undecided(facts, "the numbers or dates differ, and both facts may be true")
@@ -133,6 +139,7 @@ def _decide_change(facts: FactComparison) -> RelationVerdict | None:
     replaced = list_nouns(left.old)
     is_other = _has_kept_value(facts) or _is_narrower(facts)
     is_other = is_other or (bool(replaced) and swaps_other_thing(facts))
+    is_other = is_other or (new.has_word_of("switch_verbs") and old.has_word_of("knowledge_words"))
     is_other = is_other or (not old.has_head and any(term.is_head for term in left.new))
     is_short = len(replaced) <= 2 and len(left.new) <= 2
     is_part = new.has_word_of("switch_verbs") and is_part_of_phrase(new, left.new)
@@ -141,6 +148,8 @@ def _decide_change(facts: FactComparison) -> RelationVerdict | None:
         return None
     if not (_has_changed_topic(facts) and _has_one_value(facts)):
         return None
+    if any(term.kind in NUMERIC_KINDS for term in left.old) and qualifies_topic(facts):
+        return decide_undecided(facts, _QUALIFIED)
     evidence = "the newer fact says that the value has changed"
     if "employer" in old.slots & new.slots:
         return decide_new_value(facts, evidence, "employer")
@@ -190,6 +199,7 @@ def _switches_from_old(facts: FactComparison) -> bool:
     """Return whether a person switched from the thing in the older fact: "switched from tea to coffee"."""
     return (
         facts.new.has_word_of("switch_verbs")
+        and not facts.old.has_word_of("knowledge_words")
         and facts.share_old >= 0.35
         and list_kinds(facts.alignment.old) <= {TermKind.WORD, TermKind.DATE}
         and not (facts.new.is_planned or facts.old.is_past)

@@ -55,7 +55,10 @@ def _is_exact_thing(term: Term) -> bool:
 
 
 def _is_after_preposition(statement: ParsedFact, term: Term) -> bool:
-    """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds"."""
+    """Return whether a preposition is among the words before a term, as in "at the Aldi in Leeds".
+
+    The other words of the list `after_value`, such as "and" and "now", count, too.
+    """
     before = statement.raw[: term.place]
     return any(word in list_words("after_value") or "PREP" in list_grammemes(word) for word in before)
 

@@ -16,20 +16,27 @@ _WORKING: Final = ("work as", "works as", "working as")
 
 def has_other_job(facts: FactComparison) -> bool:
     """Return whether the facts tell different occupations of a person, and neither adds a second job."""
-    if facts.new.has_word_of("second_job_words") or facts.old.has_word_of("second_job_words"):
+    if _tells_second_job(facts):
         return False
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     return _differs_in_occupation(facts) or all(_has_occupation(*side) for side in sides)
 
 
 def names_other_employer(facts: FactComparison) -> bool:
-    """Return whether each fact has a name that may be an employer.
+    """Return whether each fact has a name that may be an employer, and neither tells of a second job.
 
     If one of the facts names a town and no employer, the other fact has to do so, too.
     """
+    if _tells_second_job(facts):
+        return False
     sides = ((facts.old, facts.alignment.old), (facts.new, facts.alignment.new))
     in_towns = [_works_in_town(*side) for side in sides]
     return in_towns[0] == in_towns[1] and all(_has_employer(*side) for side in sides)
+
+
+def _tells_second_job(facts: FactComparison) -> bool:
+    """Return whether one of the facts is about work that a person may do beside a job: "part-time"."""
+    return facts.new.has_word_of("second_job_words") or facts.old.has_word_of("second_job_words")
 
 
 def _has_employer(statement: ParsedFact, terms: Sequence[Term]) -> bool:

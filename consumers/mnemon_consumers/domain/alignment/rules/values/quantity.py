@@ -66,6 +66,18 @@ def has_advanced(facts: FactComparison) -> bool:
     return not (is_of_other or is_event) and _is_growth(*numbers)
 
 
+def qualifies_topic(facts: FactComparison) -> bool:
+    """Return whether the newer fact qualifies a word that both facts have: "hot yoga" instead of "yoga"."""
+    common = [b.place for _, b in facts.alignment.pairs if b.kind is TermKind.WORD]
+
+    def is_qualifier(term: Term) -> bool:
+        may_precede = facts.new.is_english or "ADJF" in list_grammemes(term.text)
+        is_purpose = term.role == "for" or facts.new.find_word_before(term) == "для"
+        return term.kind is TermKind.WORD and (is_purpose or (may_precede and term.end in common))
+
+    return any(map(is_qualifier, facts.alignment.new))
+
+
 def differs_only_in_numbers(facts: FactComparison) -> bool:
     """Return whether only numbers and dates differ, or, if the newer fact reports a change, little else."""
     result_verbs = list_words("present_result_verbs")
