@@ -23,7 +23,10 @@ _reporters: list[CircuitBreaker] = []
 
 @asynccontextmanager
 async def answer_report_requests(connection: Client, circuit_breaker: CircuitBreaker) -> AsyncIterator[None]:
-    """Answer requests for the list of failing models until the block ends."""
+    """Answer requests for the list of failing models until the block ends.
+
+    Until then, `measure_failing_models` and `list_refusals` also count the models of the circuit breaker.
+    """
 
     async def send_report(message: Msg) -> None:
         await message.respond(_REPORT.dump_json(list(circuit_breaker.failing)))

@@ -198,7 +198,7 @@ def build_comparisons(
 
 
 class Death(NamedTuple):
-    """End of a window without an answer: the reason, the model asked last, the number of earlier failures."""
+    """End of a window that is given up: the reason, the model asked last, the number of earlier failures."""
 
     reason: str
     model: str

@@ -475,7 +475,8 @@ class SettingsV1(Settings):
         "messages of both kinds.",
     )
     time_stamps: TimeStamps = Field(
-        default=TimeStamps(), description="Timestamps on users' messages, and the time zone of days."
+        default=TimeStamps(),
+        description="Timestamps on users' messages, and the time zone of times and of days that texts name.",
     )
     wait_for_log_ms: int = Field(
         default=500,

@@ -48,7 +48,8 @@ class EventOfUser(Contract):
 
     user: Identifier = Field(description="Id of the user.")
     conversation: Identifier | None = Field(
-        default=None, description="Id of the conversation. Default: the current conversation."
+        default=None,
+        description="Id of the conversation. Default: the current conversation; for `started`, a new one.",
     )
 
 

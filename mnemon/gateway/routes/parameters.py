@@ -72,7 +72,9 @@ User = Annotated[str, Path(description="Id of the user, percent-encoded.", min_l
 Conversation = Annotated[
     str | None,
     Query(
-        min_length=1, max_length=255, description="Id of the conversation. Default: the current conversation."
+        min_length=1,
+        max_length=255,
+        description="Id of the conversation. Default: the current conversation; for `started`, a new one.",
     ),
 ]
 Memory = Annotated[MemoryAccess, Depends(get_memory)]

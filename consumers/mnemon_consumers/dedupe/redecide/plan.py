@@ -77,7 +77,7 @@ class FactVectors:
 
 @dataclass(slots=True)
 class RedecidedFacts:
-    """A user's facts under the other settings.
+    """The facts that a user would have if the proposals were decided again; see `redecide_proposals`.
 
     Facts, and events about them, are identified by their origins instead of their ids; see `LogState`.
 

@@ -69,9 +69,9 @@ class BatchResults:
     async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
-        """Read all results of a batch that has ended.
+        """Read the results of a batch that has ended, publish the answers, and complete the batch.
 
-        Lines without an answer are retried or become dead letters.
+        Windows without a usable answer are retried or become dead letters.
         """
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}

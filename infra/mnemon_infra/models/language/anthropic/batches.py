@@ -152,7 +152,8 @@ class AnthropicBatches:
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
             raise ModelUnavailable(
-                f"{self._endpoint.at} has sent only {read} of {done} results: request the results again later"
+                f"{self._endpoint.at} has sent only {read} of {done} results: they are requested again; if "
+                "this repeats, check the connection to the server"
             )
 
     async def cancel(self, provider_batch_id: str) -> None:
