@@ -182,7 +182,7 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
             doubt = "the newer fact denies another value than that of the older one"
     if doubt or verdict.relation not in (FactRelation.SAME, FactRelation.UPDATE):
         return doubt
-    restriction = find_other_restriction(facts.alignment)
+    restriction = find_other_restriction(facts.alignment, is_update=is_update)
     return restriction if restriction and find_revision(facts.alignment) is None else None
 
 

@@ -34,11 +34,12 @@ def find_revision(alignment: Alignment) -> str | None:
     return None
 
 
-def find_other_restriction(alignment: Alignment) -> str | None:
+def find_other_restriction(alignment: Alignment, *, is_update: bool) -> str | None:
     """Return why facts with matching words are not the same; None if they may be.
 
     The reasons are "not only" in one of the facts, "only" in the newer fact alone, and words such as "old"
-    and "new" that differ, or that only one of the facts has.
+    and "new" that differ, or that only one of the facts has. In an update (`is_update`) of an attribute such
+    as the residence, an old thing and a new one are values of the attribute.
     """
     old, new = alignment.statements
     if _says_not_only(old) != _says_not_only(new):
@@ -47,7 +48,8 @@ def find_other_restriction(alignment: Alignment) -> str | None:
     if (alignment.old or alignment.kind_pairs) and has_only[1] and not has_only[0]:
         return "the newer fact restricts the older one to a part"
     ages = [_list_ages(each) for each in (old, new)]
-    if not old.slots & new.slots and ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
+    is_value = is_update and not old.slots.isdisjoint(new.slots)
+    if not is_value and ages[0] and ages[1] and ages[0].isdisjoint(ages[1]):
         return "one of the facts is about an old thing, the other about a new one"
     left = (alignment.old, alignment.new)
     if any(ages[1 - at] - {"new", "новый"} and left[at] and not age for at, age in enumerate(ages)):

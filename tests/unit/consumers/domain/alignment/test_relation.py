@@ -421,6 +421,8 @@ KEPT = {
     "en: another animal's name": ("Their hamster is called Mango", "Renamed the parrot Mango"),
     "en: one who divorced": ("Works with Greg", "Divorced Greg"),
     "en: another's tool": ("Wife uses Linux", "Switched from Windows to Linux"),
+    "en: old and new": ("Drives an old Volvo", "Drives a new Volvo"),
+    "ru: старый и новый": ("Живёт в старом доме", "Живёт в новом доме"),
     "en: a knowledge": ("Knows Java", "Switched from Java to Kotlin"),
     "en: a language": ("Speaks Spanish", "Switched from Spanish to Italian lessons"),
     "ru: знание": ("Знает Java", "Перешёл с Java на Kotlin"),
