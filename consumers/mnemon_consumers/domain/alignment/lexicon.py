@@ -52,7 +52,7 @@ EXACT: Final = (
 For Russian words, see `_EXACT_IN_RUSSIAN`.
 """
 
-_EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
+_EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation", "plan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
     is_ordinal,
+    is_verb,
     list_grammemes,
     list_lemmas,
 )
@@ -99,7 +100,8 @@ def is_about_another_thing(facts: FactComparison) -> bool:
     For example, "second" says so in "Has a second rabbit" beside "Has a rabbit". If only one of the facts
     says that something has ended, two other words say so, too: "old" in "Sold the old piano" beside "Owns a
     piano", and the indefinite article in "Had a cat that died" beside "Has a cat". The article does not count
-    if both facts have another word in common after the noun, as in "a cat from York".
+    if both facts have another word in common after the noun, as in "a cat from York". Neither does the end of
+    one thing end what a fact says of many: "Repairs cars" and "Sold the car".
     """
     old, new = facts.old, facts.new
     things = [(a, b) for a, b in facts.alignment.pairs if _may_be_thing(a) and _may_be_thing(b)]
@@ -116,9 +118,23 @@ def is_about_another_thing(facts: FactComparison) -> bool:
     statements = old, new
     return any(
         (_is_introduced(statements[ended], pair[ended]) and not _is_told_further(facts, pair))
+        or _is_one_of_many(pair[ended], statements[current], pair[current])
         or _has_other_age(*(_list_qualifiers(statements[side], pair[side]) for side in (ended, current)))
         for pair in things
     )
+
+
+def _is_one_of_many(one: Term, statement: ParsedFact, many: Term) -> bool:
+    """Return whether a noun is in the singular in one fact, and in the plural in another statement."""
+    if not is_cyrillic(one.text):
+        return many.text in (f"{one.text}s", f"{one.text}es")
+    # «Машины» is "cars" after a verb, and may be "of the car" after a noun; «собак» is "dogs" everywhere.
+    tags = list_grammemes(many.text)
+    is_plural = {"plur", "gent"} <= tags or (
+        not tags.isdisjoint(("plur", "gent")) and is_verb(statement.find_word_before(many))
+    )
+    is_same_word = not list_lemmas(one.text).isdisjoint(list_lemmas(many.text))
+    return is_same_word and is_plural and "plur" not in list_grammemes(one.text)
 
 
 def _is_told_further(facts: FactComparison, thing: tuple[Term, Term]) -> bool:

@@ -41,6 +41,7 @@ def decide_paraphrase(facts: FactComparison) -> RelationVerdict:
     return (
         _decide_circumstances(facts)
         or _decide_place(facts)
+        or _decide_predicate(facts)
         or _decide_equal_words(facts)
         or _decide_heads(facts)
         or _decide_more_said(facts)
@@ -84,6 +85,63 @@ def _decide_place(facts: FactComparison) -> RelationVerdict | None:
     if facts.new.is_changed and facts.share_old >= SUBSET_SHARE and not facts.old.is_past:
         return decide_update(facts, evidence)
     return decide_undecided(facts, evidence)
+
+
+def _decide_predicate(facts: FactComparison) -> RelationVerdict | None:
+    """Decide if the facts have an object in common and say different things about it; None otherwise."""
+    if max(facts.share_old, facts.share_new) < SUBSET_SHARE or facts.new.denies_or_ends:
+        return None
+    if _is_only_one_a_wish(facts):
+        return decide_undecided(facts, "only one of the facts is a wish")
+    if _is_only_one_about_possession(facts):
+        return decide_undecided(facts, "one of the facts only says that a person has the thing in the other")
+    return None
+
+
+def _is_only_one_a_wish(facts: FactComparison) -> bool:
+    """Return whether one fact is a wish for a thing, and the other is no wish: "Needs a car", "Owns a car".
+
+    False if the newer fact says that a person now has what the older fact plans to have.
+    """
+    old, new = facts.old, facts.new
+    if _wishes_for_thing(old):
+        is_carried_out = old.is_planned and new.has_word_of("possession_verbs")
+        return not (_is_wish(new) or new.is_planned or is_carried_out)
+    return _wishes_for_thing(new) and not (_is_wish(old) or old.is_planned)
+
+
+def _wishes_for_thing(statement: ParsedFact) -> bool:
+    """Return whether a fact only says that the user needs or wants a thing."""
+    words = [term for term in statement.terms if term.kind is not TermKind.LIGHT]
+    verbs = [term for term in statement.terms if term.kind is TermKind.LIGHT]
+    is_wish = any(not verb.stages.isdisjoint(("search+", "saving+")) for verb in verbs)
+    return is_wish and len(words) == 1 and not statement.has_head
+
+
+def _is_only_one_about_possession(facts: FactComparison) -> bool:
+    """Return whether only one fact says that a person has a thing: "Has a cat", "Is allergic to cats"."""
+    old, new = facts.old, facts.new
+    pairs = [pair for pair in facts.alignment.pairs if pair[0].kind is not TermKind.LIGHT]
+    if len(pairs) != 1 or any(each.is_past or each.is_planned for each in (old, new)):
+        return False
+    ((a, b),) = pairs
+    return (_only_tells_possession(old, a) and _is_in_predicate(new, b)) or (
+        _only_tells_possession(new, b) and _is_in_predicate(old, a)
+    )
+
+
+def _only_tells_possession(statement: ParsedFact, thing: Term) -> bool:
+    words = [term for term in statement.terms if term.kind is not TermKind.LIGHT and not term.is_head]
+    return words == [thing] and statement.has_word_of("possession_verbs")
+
+
+def _is_in_predicate(statement: ParsedFact, thing: Term) -> bool:
+    """Return whether a thing belongs to a predicate such as "allergic to", and no word says who has it."""
+    before = statement.raw[max(0, thing.place - 2) : thing.place]
+    is_owned = statement.has_word_of("possession_verbs") or not list_words("possessives").isdisjoint(before)
+    is_companion = "with" in (thing.role, *before)
+    is_governed = bool(thing.role) or any(is_preposition(word) or word.endswith("ing") for word in before)
+    return is_governed and not (is_owned or is_companion or thing.is_head)
 
 
 def _decide_equal_words(facts: FactComparison) -> RelationVerdict | None:
