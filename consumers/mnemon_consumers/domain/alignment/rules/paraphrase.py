@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import SUBSET_SHARE, FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_words
+from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.matching import differ_in_tense, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import is_verb, list_forms, list_grammemes
 from mnemon_consumers.domain.alignment.rules.clauses import has_unmatched_clause
@@ -152,6 +152,8 @@ def _decide_equal_words(facts: FactComparison) -> RelationVerdict | None:
         return decide_update(facts, "the newer fact says that the plan is carried out")
     if _has_other_denials(facts):
         return decide_update(facts, "the newer fact denies more, less or something else")
+    if _tell_other_losses(facts):
+        return decide_undecided(facts, "the facts tell different ways in which a person lost the thing")
     is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in facts.alignment.pairs)
     return decide_same(facts, "all words of one have a counterpart in the other", is_covered=is_repeated)
 
@@ -290,6 +292,16 @@ def _is_qualified(statement: ParsedFact, thing: Term, left: Sequence[Term]) -> b
         or (term.kind is not TermKind.PERSON and find_preposition(statement, term) == thing.place + 1)
         for term in left
     )
+
+
+def _tell_other_losses(facts: FactComparison) -> bool:
+    """Return whether the facts tell different ways of losing a thing: "sold the car", "crashed the car"."""
+    old, new = (
+        {form for word in statement.raw for form in (word, *list_lookup_forms(word))}
+        & list_words("loss_verbs")
+        for statement in (facts.old, facts.new)
+    )
+    return bool(old and new) and old.isdisjoint(new)
 
 
 def _have_one_form(a: Term, b: Term) -> bool:

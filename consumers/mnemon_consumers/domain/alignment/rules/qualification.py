@@ -120,9 +120,22 @@ def find_partial_change(alignment: Alignment) -> str | None:
         return "the newer fact is about a part of the time"
     if new.denies_or_ends and any(_is_time_of_day(new, term) for term in alignment.new):
         return "the newer fact denies or ends something at a time of day only"
+    if _loses_only_thing(alignment):
+        return "the loss of a thing may end no feeling or study"
     if _ends_activity_partly(alignment):
         return "the newer fact may end a part of the activity"
     return None
+
+
+def _loses_only_thing(alignment: Alignment) -> bool:
+    """Return whether a person lost a thing, and the older fact tells a feeling, a search or a study.
+
+    For example, "Misses her dog" holds beside "Lost her dog". "Lost interest in chess" ends a feeling.
+    """
+    old, new = alignment.statements
+    is_lost = any(is_in_word_list(word, "loss_verbs") for word in new.raw)
+    is_attitude = any(is_in_word_list(word, "attitude_verbs") for word in old.raw)
+    return is_lost and is_attitude and not (new.is_quit or new.has_word_of("interests"))
 
 
 def _ends_activity_partly(alignment: Alignment) -> bool:
