@@ -104,44 +104,46 @@ def _is_only_one_a_wish(facts: FactComparison) -> bool:
     False if the newer fact says that a person now has what the older fact plans to have.
     """
     old, new = facts.old, facts.new
-    if _wishes_for_thing(old):
-        is_carried_out = old.is_planned and new.has_word_of("possession_verbs")
+    if _wishes_for_thing(old, facts.alignment.old):
+        is_carried_out = old.is_planned and new.has_word_of("possession_words")
         return not (_is_wish(new) or new.is_planned or is_carried_out)
-    return _wishes_for_thing(new) and not (_is_wish(old) or old.is_planned)
+    return _wishes_for_thing(new, facts.alignment.new) and not (_is_wish(old) or old.is_planned)
 
 
-def _wishes_for_thing(statement: ParsedFact) -> bool:
-    """Return whether a fact only says that the user needs or wants a thing."""
-    words = [term for term in statement.terms if term.kind is not TermKind.LIGHT]
+def _wishes_for_thing(statement: ParsedFact, left: Sequence[Term]) -> bool:
+    """Return whether a fact only says that the user needs or wants a thing that the other fact names."""
     verbs = [term for term in statement.terms if term.kind is TermKind.LIGHT]
     is_wish = any(not verb.stages.isdisjoint(("search+", "saving+")) for verb in verbs)
-    return is_wish and len(words) == 1 and not statement.has_head
+    return is_wish and not (statement.has_head or any(term.kind is not TermKind.LIGHT for term in left))
 
 
 def _is_only_one_about_possession(facts: FactComparison) -> bool:
     """Return whether only one fact says that a person has a thing: "Has a cat", "Is allergic to cats"."""
-    old, new = facts.old, facts.new
-    pairs = [pair for pair in facts.alignment.pairs if pair[0].kind is not TermKind.LIGHT]
-    if len(pairs) != 1 or any(each.is_past or each.is_planned for each in (old, new)):
+    old, new, left = facts.old, facts.new, facts.alignment
+    things = [(a, b) for a, b in left.pairs if a.kind is not TermKind.LIGHT and not (a.is_head or b.is_head)]
+    if not things or any(each.is_past or each.is_planned for each in (old, new)):
         return False
-    ((a, b),) = pairs
-    return (_only_tells_possession(old, a) and _is_in_predicate(new, b)) or (
-        _only_tells_possession(new, b) and _is_in_predicate(old, a)
+    a, b = things[0]
+    return (_only_tells_possession(old, left.old) and _is_in_predicate(new, b, left.new)) or (
+        _only_tells_possession(new, left.new) and _is_in_predicate(old, a, left.old)
     )
 
 
-def _only_tells_possession(statement: ParsedFact, thing: Term) -> bool:
-    words = [term for term in statement.terms if term.kind is not TermKind.LIGHT and not term.is_head]
-    return words == [thing] and statement.has_word_of("possession_verbs")
+def _only_tells_possession(statement: ParsedFact, left: Sequence[Term]) -> bool:
+    return statement.has_word_of("possession_words") and all(term.kind is TermKind.LIGHT for term in left)
 
 
-def _is_in_predicate(statement: ParsedFact, thing: Term) -> bool:
+def _is_in_predicate(statement: ParsedFact, thing: Term, left: Sequence[Term]) -> bool:
     """Return whether a thing belongs to a predicate such as "allergic to", and no word says who has it."""
     before = statement.raw[max(0, thing.place - 2) : thing.place]
-    is_owned = statement.has_word_of("possession_verbs") or not list_words("possessives").isdisjoint(before)
+    is_owned = statement.has_word_of("possession_words") or statement.has_word_of("possessives")
     is_companion = "with" in (thing.role, *before)
-    is_governed = bool(thing.role) or any(is_preposition(word) or word.endswith("ing") for word in before)
-    return is_governed and not (is_owned or is_companion or thing.is_head)
+    is_governed = (
+        bool(thing.role)
+        or any(is_preposition(word) or word.endswith("ing") for word in before)
+        or any(term.kind is TermKind.WORD and not (term.place or term.is_head) for term in left)
+    )
+    return is_governed and not (is_owned or is_companion)
 
 
 def _decide_equal_words(facts: FactComparison) -> RelationVerdict | None:
