@@ -126,7 +126,9 @@ class _Parser:
             is_negated="negation" in self._marks,
             is_ended="ended" in self._marks,
             is_changed="changed" in self._marks,
-            is_planned="plan" in self._marks or (bool(self._are_intended) and all(self._are_intended)),
+            is_planned="plan" in self._marks
+            or (bool(self._are_intended) and all(self._are_intended))
+            or self._is_scheduled(),
             is_end_planned=self._is_end_intended and _ENDS.isdisjoint(self._marks),
             is_past=is_past(self._tokens),
             is_english=not any(is_cyrillic(token.word) for token in self._tokens),
@@ -140,6 +142,14 @@ class _Parser:
             is_quit="quit" in self._marks,
             is_foreign=is_foreign,
             is_clearly_foreign=is_foreign and self._shows_language(),
+        )
+
+    def _is_scheduled(self) -> bool:
+        """Return whether a verb in the present and a date tell of a later home or job: "moves in May"."""
+        return (
+            not _SETTLED_SLOTS.isdisjoint(self._slots)
+            and not list_words("schedule_verbs").isdisjoint(self._words)
+            and any(term.kind is TermKind.DATE for term in self._terms)
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:

@@ -42,7 +42,7 @@ from mnemon_consumers.domain.alignment.term import (
 )
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
 
-_QUALIFIED: Final = "the newer fact may be about a narrower thing, which has another number or date"
+_QUALIFIED: Final = "one of the facts may be about a narrower thing, which has another number or date"
 
 
 def decide_slot(facts: FactComparison) -> RelationVerdict | None:
@@ -94,7 +94,7 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
         return decide_update(facts, "the newer fact says that the time of the same thing has changed")
     if differs_only_in_numbers(facts):
         if differs_in_quantity(facts):
-            if qualifies_topic(facts):
+            if facts.alignment.kind_pairs or qualifies_topic(facts):
                 return decide_undecided(facts, _QUALIFIED)
             return decide_new_value(facts, "a new value of the same amount or date")
         if facts.is_current:

@@ -425,6 +425,18 @@ KEPT = {
     "ru: продажа и авария": ("Продал машину", "Разбил машину"),
     "en: a feeling and a loss": ("Misses her dog", "Lost her dog"),
     "ru: поиск и потеря": ("Ищет собаку", "Потерял собаку"),
+    "en: a former age": ("Is 34 years old", "Was 25 years old when he moved to Berlin"),
+    "en: since an age": ("Is 34 years old", "Has been smoking since 16 years old"),
+    "en: a felt age": ("Is 34 years old", "Feels 25 years old"),
+    "ru: возраст события": ("Сейчас ему 34 года", "Женился в 25 лет"),
+    "en: a later home": ("Lives in Berlin", "Moves to Paris in May"),
+    "en: a later job": ("Works at Meta", "Starts a job at Google in May"),
+    "ru: будущий дом": ("Живёт в Берлине", "Переезжает в Париж в мае"),
+    "en: two doctors": (
+        "Has an appointment with the dentist on 5 June",
+        "Has an appointment with the doctor on 6 June",
+    ),
+    "ru: визит к другому врачу": ("Визит к стоматологу 5 июня", "Визит к врачу 6 июня"),
     "en: an allergy": ("Has a cat", "Is allergic to cats"),
     "en: a wish and a possession": ("Needs a car", "Owns a car"),
     "en: a wish and a fear": ("Wants a dog", "Is afraid of dogs"),
@@ -814,6 +826,14 @@ DENIED_VALUE = (
     ("Trains at 6", "Trains at 6, not before 5"),
     ("Живёт в Туле", "Не переехал в Тверь"),
     ("Живёт в Туле", "Чуть не переехал в Тверь"),
+    ("Works at Meta", "No longer works at Google"),
+    ("Живёт в Берлине", "Больше не живёт в Париже"),
+    ("Married to Anna", "No longer married to Olga"),
+    ("Is a vegetarian", "Is not a vegan"),
+    ("Has a girlfriend called Anna", "Is not married"),
+    ("Встречается с Аней", "Ещё не женат"),
+    ("Studies at MIT", "No longer studies at Harvard"),
+    ("Ездит на Тесле", "Больше не ездит на Хонде"),
 )
 """Newer facts that deny another value, which does not end the older value."""
 

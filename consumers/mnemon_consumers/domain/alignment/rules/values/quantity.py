@@ -31,6 +31,8 @@ def differs_in_quantity(facts: FactComparison) -> bool:
 
     The caller has checked with `differs_only_in_numbers` that the facts differ in little else.
     """
+    if tells_former_age(facts.old) or tells_former_age(facts.new):
+        return False
     if _is_next_model(facts) or (facts.is_current and _is_frequency(facts)):
         return True
     if facts.new.is_changed and facts.new.is_english and is_attribute_value(facts):
@@ -45,6 +47,16 @@ def differs_in_quantity(facts: FactComparison) -> bool:
     if _is_measure(facts) or _is_position(facts) or _has_been_changed(facts):
         return True
     return _is_scheduled(facts) and not _has_label_or_year(facts)
+
+
+def tells_former_age(statement: ParsedFact) -> bool:
+    """Return whether a fact tells no present age, but one at an event or a felt one: "since 16 years old"."""
+    return "age" in statement.slots and any(
+        term.kind is TermKind.NUMBER
+        and not is_year(term)
+        and statement.find_word_before(term) in list_words("before_former_age")
+        for term in statement.terms
+    )
 
 
 def has_advanced(facts: FactComparison) -> bool:

@@ -9,6 +9,7 @@ from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.values.occupation import has_other_job, names_other_employer
+from mnemon_consumers.domain.alignment.rules.values.quantity import tells_former_age
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home, names_only_origin
 from mnemon_consumers.domain.alignment.rules.values.slot_words import (
     NAMED_SLOTS,
@@ -48,6 +49,8 @@ def find_changed_slot(facts: FactComparison) -> str | None:
     """
     if facts.old.is_planned or _tells_former_state(facts.old):
         return None
+    if tells_former_age(facts.old) or tells_former_age(facts.new):
+        return None
     if slot := _find_amount_slot(facts):
         return slot
     return _find_value_slot(facts) if _may_have_another_value(facts) else None
@@ -80,15 +83,18 @@ def _may_have_another_value(facts: FactComparison) -> bool:
     is_other_head = _has_own_head(old) != _has_own_head(new)
     if not (left.old and left.new) or new.is_planned or not facts.is_current or is_other_head:
         return False
-    if (
-        new.is_negated
-        and not (old.is_negated or new.is_ended)
-        and (old.slots & new.slots).isdisjoint(("marital", "diet"))
-    ):
+    if (new.is_negated and not old.is_negated) or _is_no_longer(new):
         return False  # the newer fact denies a value, and names none
     # Two events may each have a date.
     shared = list_kinds(left.old) & list_kinds(left.new)
     return not (old.is_event_past and new.is_event_past and shared & NUMERIC_KINDS)
+
+
+def _is_no_longer(statement: ParsedFact) -> bool:
+    """Return whether a fact of one clause only says that something holds no longer."""
+    phrases = (("no", "longer"), ("больше", "не"), ("уже", "не"))
+    is_said = "anymore" in statement.raw or any(pair in phrases for pair in pairwise(statement.raw))
+    return is_said and len(statement.clauses) == 1
 
 
 def _find_value_slot(facts: FactComparison) -> str | None:
