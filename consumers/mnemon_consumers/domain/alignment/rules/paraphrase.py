@@ -226,6 +226,8 @@ def _decide_common_words(facts: FactComparison) -> RelationVerdict:
         return decide_undecided(
             facts, "both facts may be about one subject, and say different things about it"
         )
+    if pairs and facts.share_new >= SUBSET_SHARE > facts.share_old:
+        return decide_undecided(facts, "the older fact may say the same, and more")
     return decide_open(facts, choose_doubtful_relation(facts), evidence)
 
 

@@ -1407,3 +1407,16 @@ def test_a_fact_about_something_else_takes_the_place_of_none(old: str, new: str)
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert not verdict.is_related, verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Is severely allergic to nuts, carries an EpiPen", "Is allergic to nuts"),
+        ("Is badly allergic to eggs, has an action plan", "Is allergic to eggs"),
+    ],
+)
+def test_similarity_does_not_let_a_part_replace_the_whole(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert (verdict.relation, verdict.is_open) == (FactRelation.UNDECIDED, False)
