@@ -95,6 +95,19 @@ def ends_on(text: str) -> date | None:
         ("Анна, сестра пользователя, в отпуске до пятницы", "2026-03-14"),
         ("Живёт в гостинице «До Востребования» до пятницы", "2026-03-14"),
         ("Павел в отпуске до пятницы", "2026-03-14"),
+        ("Is on call until 11 March", "2026-03-12"),
+        ("Is on call until March 11th", "2026-03-12"),
+        ("Is on call until the end of March", "2026-04-01"),
+        ("Has to finish the report by the end of March", "2026-04-01"),
+        ("На больничном до 11 марта", "2026-03-12"),
+        ("На больничном по 11 марта", "2026-03-12"),
+        ("На больничном с 2 по 11 марта", "2026-03-12"),
+        ("На больничном до конца марта", "2026-04-01"),
+        ("Должна дописать диплом к концу марта", "2026-04-01"),
+        ("On leave from 1 to 15 April", "2026-04-16"),
+        ("Is on sick leave from the 9th to the 11th of March", "2026-03-12"),
+        ("Anna is away from 28 March to 2 April 2026", "2026-04-03"),
+        ("Is on call from March 9 to March 15", "2026-03-16"),
     ],
 )
 def test_text_expires_after_the_end_that_it_names(text: str, expected: str) -> None:
@@ -152,6 +165,16 @@ def test_text_expires_after_the_end_that_it_names(text: str, expected: str) -> N
         "Is in Lisbon until March",
         "Is in Lisbon until 10 March",
         "Is in Lisbon until 31 June",
+        "Is in Lisbon until the end of February",
+        "The conference is from 1 to 15 April",
+        "Is planning a trip from 1 to 15 April",
+        "Was on leave from 1 to 15 April",
+        "Wants to be on leave from 1 to 15 April",
+        "Is away every year from 1 to 15 April",
+        "Is not on call from 1 to 15 April",
+        "Is on call from 1 to 10 March",
+        "Is on call from 9 to 17",
+        "Is on leave from 1 to 15 April, bought a house",
         "Lived in Rome until June",
         "Was in Rome until Friday",
         "Has been in Rome until June",
@@ -204,6 +227,7 @@ def test_text_expires_after_the_end_that_it_names(text: str, expected: str) -> N
         "В отпуске до марта",
         "В отпуске до 10 марта",
         "В отпуске до 31 июня",
+        "В отпуске до конца февраля",
         "Работает с понедельника по пятницу",
         "Живёт на даче с мая по сентябрь",
         "Ходит в бассейн по пятницам",
@@ -250,6 +274,28 @@ def test_expiry_is_relative_to_the_time_of_the_text() -> None:
     assert find_expiry("Is away until Friday", said_at) == datetime(2020, 1, 4, tzinfo=UTC)
     assert find_expiry("В отпуске до пятницы", said_at) == datetime(2020, 1, 4, tzinfo=UTC)
     assert find_expiry("В отпуске до 7 января", said_at) == datetime(2020, 1, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is on call until 30 November",
+        "Is on call until the end of November",
+        "На больничном до 30 ноября",
+        "На больничном до конца ноября",
+    ],
+)
+def test_an_end_includes_its_last_day(text: str) -> None:
+    for day in (29, 30):
+        said_at = datetime(2026, 11, day, 12, tzinfo=UTC)
+        assert find_expiry(text, said_at) == datetime(2026, 12, 1, tzinfo=UTC)
+    assert find_expiry(text, datetime(2026, 12, 1, tzinfo=UTC)) is None
+
+
+@pytest.mark.parametrize("text", ["Is on call until 29 February", "На больничном до конца февраля"])
+def test_an_end_may_be_a_leap_day(text: str) -> None:
+    said_at = datetime(2028, 2, 29, 12, tzinfo=UTC)
+    assert find_expiry(text, said_at) == datetime(2028, 3, 1, tzinfo=UTC)
 
 
 def test_dates_are_not_loaded_for_texts_without_one() -> None:

@@ -14,9 +14,9 @@ _NUMBER: Final = r"(?:\d{1,2}|a|one|two|three|four|five|six|seven|eight|nine|ten
 _NO_MORE: Final = r"(?=$|[,)]| (?:and|at|because|but|for|in|on|or|so|then|to|with)\b)"
 """Words that may follow a bare month or year; "until June calls" and "till 2000 euros" name no end."""
 
+_CALENDAR_DAY: Final = rf"(?:{_DAY} (?:of )?{_SHORT_MONTH}|{_SHORT_MONTH} {_DAY})(?:,? 20\d\d)?(?![\w:/])"
 _DATE: Final = rf"""
-    {_DAY} (?:of )?{_SHORT_MONTH}(?:,? 20\d\d)?(?![\w:/])|
-    {_SHORT_MONTH} {_DAY}(?:,? 20\d\d)?(?![\w:/])|
+    {_CALENDAR_DAY}|
     (?:{_MONTH}),? 20\d\d\b|
     (?:{_MONTH}|20\d\d){_NO_MORE}|
     20\d\d-\d\d-\d\d\b|
@@ -39,6 +39,7 @@ _END: Final = compile_pattern(
         {_END_OF}(?P<date_by>(?:{_MONTH})(?: 20\d\d)?|20\d\d)\b|
         (?P<period_by>{_END_OF}(?:(?:this|current|next|coming) )?(?:week|month|year)\b)
     )|
+    \bfrom (?:{_DAY}|{_CALENDAR_DAY}) to (?P<date_range>{_CALENDAR_DAY})|
     \bfor (?:(?:about|another|only|just) )?(?:the next )?(?P<duration>{_NUMBER} (?:days?|weeks?|months?))\b
     """
 )
@@ -54,6 +55,13 @@ _STATE: Final = compile_pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"
     r"^(?:away|busy|in|off|on|out of|staying|unavailable|visiting)\b"
 )
+
+_ABSENT: Final = compile_pattern(
+    r"(?:^|\b(?:is|am|are) |'(?:m|s|re) )"
+    r"(?:away|on (?:\w+ )?(?:call|duty|holiday|leave|sabbatical|vacation))\b"
+)
+"""Words of a state that ends with a range of days. Without such words, the range may be that of an event, and
+the dates of an event stay the same: "the conference is from 1 to 15 December"."""
 
 _DOUBT: Final = compile_pattern(
     rf"""
@@ -121,7 +129,7 @@ LANGUAGE: Final = ExpiryLanguage(
     code="en",
     end=_END,
     mark=re.compile(r"\b(?:until|till|'til)\b"),
-    needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "duration": _STATE},
+    needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "date_range": _ABSENT, "duration": _STATE},
     forbids={},
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\band\b(?! \w*[^\Ws] \0)|\b(?:while|although)\b|&"),

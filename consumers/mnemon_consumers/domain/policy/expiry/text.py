@@ -35,6 +35,9 @@ _TITLE: Final = re.compile(r"[\w,]\W*\s\W*(?:Until|Till|Through|Thru|By|For|До
 """A preposition with a capital letter in the middle of a sentence, as in the title of a song or a film."""
 _SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
 _YEAR: Final = re.compile(r"20\d\d")
+_ENDS_OF_MONTHS: Final = frozenset({"date_of_end", "date_by"})
+"""Groups of the pattern `end` that name the end of a month. This month's end is a clear date; "until March",
+said in March, is not."""
 
 
 class _NamedEnd(NamedTuple):
@@ -147,7 +150,12 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
         return None
     first, unit = parsed
     if not _YEAR.search(phrase) and first - day > FARTHEST_WITHOUT_YEAR:
-        return None
+        # dateparser moves even today and the current month to a later year.
+        latest = _parse_date(language.code, formatted, day, "first", "past")
+        if latest is None or (latest[1] != "day" and group not in _ENDS_OF_MONTHS):
+            return None
+        after = _find_day_after(*latest)
+        return after if after > day else None
     if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
         # On a Monday, "next Friday" is in the next week; the earlier day would be "this Friday".
         first += timedelta(weeks=1)
@@ -178,7 +186,9 @@ def _find_day_after(day: date, unit: str) -> date:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _parse_date(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
+def _parse_date(
+    language: str, phrase: str, day: date, day_of_month: str, direction: str = "future"
+) -> tuple[date, str] | None:
     """Return a day of the date that a phrase names, and the unit of this date; None if it is not a date.
 
     The unit is `day`, `week`, `month` or `year`. The day of a longer unit is any day within it.
@@ -188,13 +198,15 @@ def _parse_date(language: str, phrase: str, day: date, day_of_month: str) -> tup
         phrase: words that may be a date.
         day: the day to which the phrase is relative.
         day_of_month: the setting `PREFER_DAY_OF_MONTH` of dateparser.
+        direction: the setting `PREFER_DATES_FROM` of dateparser, for a date without a year. `future` excludes
+            the month or the day that contains `day`; `past` includes it.
     """
     # Loading takes 0.1 s, and as long again for each language, so only texts that name an end load it.
     from dateparser.date import DateDataParser
 
     settings: dict[str, Any] = {
         "RELATIVE_BASE": datetime.combine(day, time()),
-        "PREFER_DATES_FROM": "future",
+        "PREFER_DATES_FROM": direction,
         "PREFER_DAY_OF_MONTH": day_of_month,
         "TIMEZONE": "UTC",
         "RETURN_AS_TIMEZONE_AWARE": False,
