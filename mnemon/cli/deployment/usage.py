@@ -18,6 +18,7 @@ from mnemon.display_text import format_count
 if TYPE_CHECKING:
     from mnemon_consumers.domain.spending.period import Period
     from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
+    from mnemon_contracts.settings.language_models import Price
     from mnemon_infra.config import Deployment
 
 
@@ -119,7 +120,12 @@ def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | Non
     for each in usage.out_of_budget:
         show_out_of_budget(*each)
     if usage.unpriced_models:
-        _show_how_to_price(usage, data)
+        typer.echo(
+            f"no price      {format_count(usage.total.unpriced, 'call')} without a price, not in the cost;"
+            " a later price does not change that"
+        )
+    if models := usage.models_to_price:
+        _show_how_to_price(usage.prices, models, data)
 
 
 def _format_total(total: "Total") -> tuple[object, ...]:
@@ -128,14 +134,11 @@ def _format_total(total: "Total") -> tuple[object, ...]:
     return total.calls, total.batched, total.input, total.cached, total.output, cost
 
 
-def _show_how_to_price(period: "Period", data: Path | None) -> None:
-    prices = [each.model_dump(mode="json", exclude_defaults=True) for each in period.prices]
-    prices += [{"model": model, "input": 0, "output": 0} for model in period.unpriced_models]
+def _show_how_to_price(present: "Sequence[Price]", models: Sequence[str], data: Path | None) -> None:
+    prices = [each.model_dump(mode="json", exclude_defaults=True) for each in present]
+    prices += [{"model": model, "input": 0, "output": 0} for model in models]
     assignment = f"spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
-    typer.echo(
-        f"no price      {format_count(period.total.unpriced, 'call')} without a price, not in the cost. To"
-        " set prices:"
-    )
+    typer.echo("  to set prices for future calls:")
     typer.echo(f"  {complete_command(f'mnemon settings set {assignment}', data)}")
     typer.echo("  replace each 0 by the price of a million tokens, in US dollars")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
+from mnemon_consumers.domain.spending.calls import find_price
 from mnemon_consumers.domain.spending.usage import (
     ExhaustedBudget,
     Total,
@@ -51,6 +52,15 @@ class Period:
     def unpriced_models(self) -> list[str]:
         """Return the models that had no price when they were called, under the providers' names."""
         return list_unpriced_models(self.calls)
+
+    @property
+    def models_to_price(self) -> list[str]:
+        """Return those of `unpriced_models` that still have no price, in `prices` or for a calling tenant."""
+        return list_unpriced_models(
+            each
+            for each in self.calls
+            if find_price(each.model, (*self.prices, *self._get_spending(each.tenant).prices)) is None
+        )
 
     def _get_spending(self, tenant: str) -> Spending:
         return self.settings.get_settings(tenant).spending

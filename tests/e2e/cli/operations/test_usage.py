@@ -154,6 +154,12 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
     ]
     assert set_now[0] == PRICES[0] | {"batch": 0.5}
 
+    told = (await run("usage")).out
+    assert "2 calls without a price, not in the cost; a later price does not change that\n" in told
+    assert "mnemon settings set" not in told, "each model has a price now"
+    found = json.loads((await run("usage", "--json")).out)
+    assert found["unpriced_models"] == ["it's mine", "qwen3:8b"]
+
 
 @pytest.mark.long
 async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:

@@ -146,6 +146,7 @@ async def test_batches_page_lists_open_batches(stock: Stock, deployment: Deploym
         assert f"{now.day} {now:%b}: openai/m $0.5<" in used, "the bar of today"
         assert "acme extract openai/m 1 0 900 300 100 $0.5000" in words(used)
         assert "because the model had no price when it was called: unknown, 1 of 2 calls." in words(used)
+        assert "Set prices for future calls." in words(used)
         assert "acme extract openai/unknown 1 0 900 300 100 –" in words(used)
         shown = words(await browser.see("/usage/batches"))
         assert [shown.index(each) for each in ("p0", "p1", "p2")] == sorted(
@@ -155,6 +156,13 @@ async def test_batches_page_lists_open_batches(stock: Stock, deployment: Deploym
         assert "acme 1 0 1" in shown, "one waits, one is in a batch"
         failed = words(await browser.see("/usage/batches", state="failed"))
         assert ("p1" in failed, "p2" in failed) == (True, False)
+
+    prices = [{"model": "unknown", "input": 1.0, "output": 2.0}]
+    await change_settings(stock.connection, lambda _: {"spending": {"prices": prices}})
+    async with browsing(deployment) as browser:
+        priced = words(await browser.see("/usage", tenant="acme"))
+        assert "because the model had no price when it was called: unknown, 1 of 2 calls." in priced
+        assert "Set prices" not in priced
 
 
 async def test_generations_are_shown_while_they_are_made(stock: Stock, deployment: Deployment) -> None:
