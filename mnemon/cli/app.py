@@ -36,7 +36,7 @@ app.command("chat", rich_help_panel=_START)(chat.chat)
 app.command("try", rich_help_panel=_START)(try_.try_)
 
 app.command("context", rich_help_panel=_MEMORY)(context.context)
-app.command("history", rich_help_panel=_MEMORY)(history.history)
+app.command("history", cls=history.HistoryCommand, rich_help_panel=_MEMORY)(history.history)
 app.command("save", rich_help_panel=_MEMORY)(facts.save)
 app.command("read", rich_help_panel=_MEMORY)(facts.read)
 app.command("search", rich_help_panel=_MEMORY)(facts.search)

@@ -1,9 +1,10 @@
 """Command `mnemon history`: show the last messages of a user."""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
 from mnemon.cli.options.target import DataOption
@@ -13,6 +14,14 @@ from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import HistoryReplyV1
+
+
+class HistoryCommand(TyperCommand):
+    """Command whose usage line leaves out hidden arguments; Typer shows them."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the part of the usage line for the options."""
+        return [self.options_metavar or ""]
 
 
 def history(

@@ -106,6 +106,12 @@ def test_help_names_repeatable_options_once() -> None:
     assert {name: usage for name, usage in usages.items() if "...}" in usage or "[[" in usage} == {}
 
 
+def test_usage_line_names_no_hidden_argument() -> None:
+    history = COMMANDS["history"]
+    assert history.collect_usage_pieces(command_context(history)) == ["[OPTIONS]"]
+    parse(["history", "u42", "--tenant", "acme"])
+
+
 def command_context(command: Any) -> Any:
     return command.make_context(command.name, [], resilient_parsing=True)
 
