@@ -9,7 +9,7 @@ from mnemon_consumers.domain.alignment.morphology import list_grammemes
 from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualifier, is_about_another_thing
 from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_thing
 from mnemon_consumers.domain.alignment.rules.qualification import follows_limit, is_part_of_time
-from mnemon_consumers.domain.alignment.rules.subject import is_about_namesake
+from mnemon_consumers.domain.alignment.rules.subject import is_about_companion, is_about_namesake
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
@@ -20,6 +20,8 @@ _OCCUPATION_STAGES: Final = frozenset(("leave+", "service+", "work+"))
 
 def find_reason_to_keep(facts: FactComparison) -> str | None:
     """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
+    if is_about_companion(facts):
+        return "the newer fact may be about an end for another person alone"
     if _names_former_value(facts):
         return "the newer fact is about a former state"
     if _names_value_beside_former(facts):

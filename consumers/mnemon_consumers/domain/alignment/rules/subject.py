@@ -10,6 +10,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_cyrillic,
     is_nominative,
     is_ordinal,
+    list_forms,
     list_grammemes,
     list_name_lemmas,
 )
@@ -162,6 +163,65 @@ def is_about_namesake(facts: FactComparison) -> bool:
     return all(beside) and not any(
         keys <= _PARTNERS or not keys.isdisjoint(_GENERAL_RELATIVES) for keys in beside
     )
+
+
+def is_about_companion(facts: FactComparison) -> bool:
+    """Return whether the newer fact is about an end or a move of a person with whom the user does something.
+
+    The older fact must say more than that the user is with this person. For example, the result is True for
+    "Tom left Acme" beside "Works at Acme with Tom", and False for "Tom moved out" beside "Lives with Tom". It
+    is also True for "Tom left Acme" beside "Boss at Acme is Tom".
+    """
+    old, new, left = facts.old, facts.new, facts.alignment
+    is_moved = new.is_changed and facts.shares_slot()
+    if old.denies_or_ends or not (new.denies_or_ends or is_moved) or new.has_word_of("cancellation_verbs"):
+        return False
+    actors = [
+        a for a, b in left.pairs if a.is_someone and (b.is_head or not b.place) and not _includes_user(new, b)
+    ]
+    # At the beginning, a name such as «Том» is no term, because it also is a form of another word.
+    actors += [term for term in left.old if term.is_someone and term.keys & list_forms(new.raw[0])]
+    has_other_role = old.is_copular and any(a.is_head and not b.is_head for a, b in left.pairs)
+    is_role_left = has_other_role and any(term.is_head for term in left.old)
+    return any(
+        _says_more_than_company(facts, actor)
+        if _is_company(old, actor)
+        else is_role_left and not actor.is_head
+        for actor in actors
+    )
+
+
+def _includes_user(statement: ParsedFact, person: Term) -> bool:
+    """Return whether a person is named together with the subject: "User and Tom", «они с Томом»."""
+    raw, at = statement.raw, person.place
+    beside = (raw[max(0, at - 2) : at], raw[at + 1 : at + 3][::-1])
+    users = list_words("user") - list_words("possessives")
+    return _is_company(statement, person) or any(
+        len(words) == 2 and words[0] in users and words[1] in ("and", "и") for words in beside
+    )
+
+
+def _is_company(statement: ParsedFact, person: Term) -> bool:
+    """Return whether a person is mentioned after "with": "with Tom", "with his brother Tom"."""
+    is_with = person.role == "with" or statement.find_word_before(person) in ("with", "с", "со")
+    return is_with or any(
+        term.end == person.place and _is_company(statement, term) for term in statement.terms
+    )
+
+
+def _says_more_than_company(facts: FactComparison, companion: Term) -> bool:
+    """Return whether the older fact has more than a verb besides a companion: "Lives in Porto with Anna"."""
+    others = [
+        term
+        for term in facts.old.words
+        if not term.is_head and term is not companion and not _is_beside(term, companion)
+    ]
+    return len(others) > 1 or any(term not in facts.alignment.old for term in others)
+
+
+def _is_beside(term: Term, companion: Term) -> bool:
+    """Return whether a term belongs to a companion, as «вместе с» (together with) and "brother" do."""
+    return term.end == companion.place or (term.is_someone and term.place - companion.place == 1)
 
 
 def _is_of_other_relatives(facts: FactComparison) -> bool:

@@ -1095,6 +1095,58 @@ OTHER_END = (
 )
 """Newer facts that end something else with the same name."""
 
+COMPANION_END = (
+    ("Works at Acme with Tom", "Tom left Acme"),
+    ("Works with Tom at Acme", "Tom left Acme"),
+    ("Works at Acme with Tom", "Tom quit"),
+    ("Works at Acme with his brother", "His brother left Acme"),
+    ("Plays in a band with Tom", "Tom left the band"),
+    ("Is in a band with Tom", "Tom quit the band"),
+    ("Sings in a choir with Anna", "Anna left the choir"),
+    ("Lives with Anna in Porto", "Anna moved out"),
+    ("Lives in Porto with Anna", "Anna moved to Lisbon"),
+    ("Lives in Porto with his brother Tom", "Tom moved out"),
+    ("Boss at Acme is Tom", "Tom left Acme"),
+    ("Lives in Berlin with his wife", "Wife moved out"),
+    ("Lives in Berlin with her husband", "Husband moved out"),
+    ("Lives in Berlin with his wife", "His wife left him"),
+    ("Lives in Berlin with his wife", "His wife died"),
+    ("Работает в Сбере вместе с Томом", "Том ушёл из Сбера"),
+    ("Работает в Сбере с братом", "Брат ушёл из Сбера"),
+    ("Играет в группе с Антоном", "Антон ушёл из группы"),
+    ("Поёт в хоре с Анной", "Анна ушла из хора"),
+    ("Учится в МГУ с Антоном", "Антон бросил МГУ"),
+    ("Живёт с Анной в Порту", "Анна съехала"),
+    ("Начальник в Сбере — Том", "Том ушёл из Сбера"),
+    ("Живёт в Берлине с женой", "Жена съехала"),
+    ("Живёт в Берлине вместе с братом Антоном", "Антон съехал"),
+)
+"""Newer facts about an end for a companion, and older facts that say more than the company."""
+
+SHARED_END = (
+    ("Lives with Tom", "Tom moved out"),
+    ("Lives with his brother Tom", "Tom moved out"),
+    ("Lives with his wife", "His wife left him"),
+    ("Tom works at Acme", "Tom left Acme"),
+    ("Is in a relationship with Anna", "Anna left him"),
+    ("Works at Acme with Tom", "Left Acme"),
+    ("Works at Acme with Tom", "User and Tom left Acme"),
+    ("Works at Acme with Tom", "Tom and I left Acme"),
+    ("Works at Acme with Tom", "Tom and I quit Acme"),
+    ("Works at Acme with Tom", "No longer works at Acme with Tom"),
+    ("Works at Acme with Tom", "No longer works with Tom"),
+    ("Boss at Acme is Tom", "Tom is no longer boss at Acme"),
+    ("Has a meeting with Bob on Friday", "Bob cancelled the meeting"),
+    ("Живёт с женой", "Жена съехала"),
+    ("Живёт вместе с Антоном", "Антон съехал"),
+    ("Том работает в Сбере", "Том ушёл из Сбера"),
+    ("Работает в Сбере вместе с Томом", "Ушёл из Сбера"),
+    ("Работает в Сбере с Антоном", "Они с Антоном ушли из Сбера"),
+    ("Работает в Сбере с Антоном", "Я и Антон ушли из Сбера"),
+    ("Встреча с Антоном в пятницу", "Антон отменил встречу"),
+)
+"""Newer facts about an end for the user, or for a companion, and older facts about the company alone."""
+
 DENIED_IN_PHRASE = (
     ("User has no children", "User has a child"),
     ("Doesn't have a dog", "Has a dog"),
@@ -1257,6 +1309,7 @@ def test_statement_after_contraction_without_apostrophe_is_kept(old: str, new: s
         *OTHER_OF_A_KIND,
         *PARTLY_ENDED,
         *OTHER_END,
+        *COMPANION_END,
         *OTHER_TOPIC,
         *TAKEN_BACK,
         *OTHER_STAGE,
@@ -1287,6 +1340,13 @@ def test_facts_about_perhaps_two_things_of_a_kind_are_kept_in_any_order(old: str
 def test_facts_with_a_verb_in_two_tenses_are_kept_in_any_order(old: str, new: str) -> None:
     for verdict in (relate_facts(old, new, SIMILARITY), relate_facts(new, old, SIMILARITY)):
         assert verdict.relation is FactRelation.UNDECIDED, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), SHARED_END)
+def test_end_for_the_user_or_of_the_company_alone_replaces_the_older_fact(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is FactRelation.UPDATE, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), ONE_THING)
