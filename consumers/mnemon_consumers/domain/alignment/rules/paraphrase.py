@@ -204,6 +204,10 @@ def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:
         return decide_undecided(facts, "only the newer fact is about the past")
     if is_part and any(a.role == "from" and b.role != "from" for a, b in left.pairs):
         return decide_undecided(facts, "only the older fact says that something comes from what both name")
+    if is_part and facts.new.denies_or_ends and not facts.old.denies_or_ends:
+        return decide_undecided(
+            facts, "only the newer fact denies something, or says that something has ended"
+        )
     is_long_or_short = _count_content_pairs(facts) >= 2 or len(left.old) <= 2
     if is_part and is_long_or_short and not _shares_only_part_of_phrase(facts):
         return decide_same(facts, "the older fact says the same, and more", is_covered=True)

@@ -1147,6 +1147,12 @@ SHARED_END = (
 )
 """Newer facts about an end for the user, or for a companion, and older facts about the company alone."""
 
+PART_ENDED = (
+    ("Plays in a band with Tom", "Quit the band"),
+    ("Plays in a band with Tom", "The band broke up"),
+)
+"""Newer ends that name only a part of the older fact."""
+
 DENIED_IN_PHRASE = (
     ("User has no children", "User has a child"),
     ("Doesn't have a dog", "Has a dog"),
@@ -1347,6 +1353,13 @@ def test_end_for_the_user_or_of_the_company_alone_replaces_the_older_fact(old: s
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation is FactRelation.UPDATE, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), PART_ENDED)
+def test_end_that_names_only_a_part_is_no_repetition(old: str, new: str) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+
+    assert verdict.relation is not FactRelation.SAME, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), ONE_THING)
