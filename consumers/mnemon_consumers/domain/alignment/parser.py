@@ -26,7 +26,7 @@ from mnemon_consumers.domain.alignment.syntax import (
     list_clause_starts,
     measure_head,
 )
-from mnemon_consumers.domain.alignment.term import Term, TermKind
+from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys, parse_number_key, tokenize
 
 CACHED_FACTS: Final = 5_000
@@ -145,11 +145,11 @@ class _Parser:
         )
 
     def _is_scheduled(self) -> bool:
-        """Return whether a verb in the present and a date tell of a later home or job: "moves in May"."""
+        """Return whether a present tense and a date tell of a later value, such as a home: "moves in May"."""
         return (
             not _SETTLED_SLOTS.isdisjoint(self._slots)
             and not list_words("schedule_verbs").isdisjoint(self._words)
-            and any(term.kind is TermKind.DATE for term in self._terms)
+            and any(term.kind is TermKind.DATE and not is_habitual(term) for term in self._terms)
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:

@@ -10,6 +10,7 @@ from mnemon_consumers.domain.alignment.rules.distinction import has_other_qualif
 from mnemon_consumers.domain.alignment.rules.noun_phrase import qualifies_other_thing
 from mnemon_consumers.domain.alignment.rules.qualification import follows_limit, is_part_of_time
 from mnemon_consumers.domain.alignment.rules.subject import is_about_companion, is_about_namesake
+from mnemon_consumers.domain.alignment.rules.values.quantity import tells_former_age
 from mnemon_consumers.domain.alignment.statement import ParsedFact, tells_past_state
 from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, list_kinds
 from mnemon_consumers.domain.alignment.tokenizer import list_number_keys
@@ -21,7 +22,7 @@ _OCCUPATION_STAGES: Final = frozenset(("leave+", "service+", "work+"))
 def find_reason_to_keep(facts: FactComparison) -> str | None:
     """Return why the older fact may still hold beside a newer fact about the same; None otherwise."""
     if is_about_companion(facts):
-        return "the newer fact may be about an end for another person alone"
+        return "the newer fact may be about an end or a move of another person alone"
     if _names_former_value(facts):
         return "the newer fact is about a former state"
     if _names_value_beside_former(facts):
@@ -36,6 +37,8 @@ def find_reason_to_keep(facts: FactComparison) -> str | None:
         return "only one of the facts is a denial, and it may deny a part of what the other says"
     if qualifies_other_thing(facts):
         return "a word of both facts qualifies another thing in one of them"
+    if tells_former_age(facts.old) != tells_former_age(facts.new):
+        return "only one of the facts tells an age at an event"
     if is_about_another_thing(facts):
         return "a word before a thing may tell it apart from another thing of the kind"
     if is_about_namesake(facts):
@@ -83,7 +86,7 @@ def _wishes_for_amount(facts: FactComparison) -> bool:
 
     For example, "Wants 3 children" is such a plan beside "Has 2 children".
     """
-    is_wish = facts.new.is_planned and not (facts.old.is_planned or facts.new.is_changed)
+    is_wish = facts.new.is_planned and not facts.old.is_planned
     return is_wish and all(
         TermKind.NUMBER in list_kinds(side) and TermKind.DATE not in list_kinds(side)
         for side in (facts.alignment.old, facts.alignment.new)

@@ -19,7 +19,7 @@ from mnemon_consumers.domain.alignment.lexicon import (
     list_words,
 )
 from mnemon_consumers.domain.alignment.matching import differ_in_tense
-from mnemon_consumers.domain.alignment.morphology import is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
 from mnemon_consumers.domain.alignment.rules.decision import (
     decide_different,
     decide_new_value,
@@ -61,6 +61,10 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
         return None
     if new.is_ended and not old.has_head and any(map(_is_other_actor, facts.alignment.new)):
         return decide_undecided(facts, "the newer fact may be about an end for someone else")
+    if old.is_ended and not new.denies_or_ends and _is_wish(new):
+        return decide_undecided(facts, "the newer fact is only a wish for what has ended")
+    if new.is_ended and not old.denies_or_ends and _tells_former_end(new):
+        return decide_undecided(facts, "the newer fact may be about a former end")
     verdict = _decide_plain_end(facts) or _decide_dates(facts)
     if verdict:
         return verdict
@@ -83,6 +87,25 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
         or _decide_whole_end(facts, left_new)
         or _decide_end_by_score(facts)
     )
+
+
+def _is_wish(statement: ParsedFact) -> bool:
+    """Return whether a fact is a plan or a wish: "wants a new dog", "dreams of a new dog"."""
+    if statement.has_word_of("permission_words"):
+        return False
+    return statement.is_planned or any(
+        not term.stages.isdisjoint(("search+", "saving+")) for term in statement.terms
+    )
+
+
+def _tells_former_end(statement: ParsedFact) -> bool:
+    """Return whether a Russian fact tells an end by an imperfective verb: «бросал курить три раза»."""
+    ends = [
+        list_grammemes(word)
+        for word in statement.raw
+        if is_cyrillic(word) and (is_in_table(word, "ended") or is_in_table(word, "quit"))
+    ]
+    return bool(ends) and all({"impf", "past"} <= tags for tags in ends)
 
 
 def _decide_plain_end(facts: FactComparison) -> RelationVerdict | None:

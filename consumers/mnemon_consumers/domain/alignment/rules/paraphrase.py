@@ -154,6 +154,8 @@ def _decide_equal_words(facts: FactComparison) -> RelationVerdict | None:
         return decide_update(facts, "the newer fact says that the plan is carried out")
     if _has_other_denials(facts):
         return decide_update(facts, "the newer fact denies more, less or something else")
+    if any(a.role != b.role and "from" in (a.role, b.role) for a, b in facts.alignment.pairs):
+        return decide_undecided(facts, "one of the facts has the same words in other roles")
     if _tell_other_losses(facts):
         return decide_undecided(facts, "the facts tell different ways in which a person lost the thing")
     is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in facts.alignment.pairs)
@@ -181,6 +183,8 @@ def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
     if max(facts.share_old, facts.share_new) >= SUBSET_SHARE and _shares_only_word_in_other_role(facts):
         return decide_undecided(facts, "the only common word has another role or meaning in each fact")
     is_whole = facts.share_old >= SUBSET_SHARE and not _shares_only_part_of_phrase(facts)
+    if is_whole and _is_before_or_after(facts):
+        return decide_undecided(facts, "only the newer fact is about the time before or after the thing")
     if is_whole and (
         _count_content_pairs(facts) >= 2 or len(facts.alignment.new) <= 2 or _is_continued(facts)
     ):
@@ -192,6 +196,20 @@ def _decide_more_said(facts: FactComparison) -> RelationVerdict | None:
     if list_kinds(facts.alignment.old) == {TermKind.DATE} and facts.new.has_word_of("totality_words"):
         return decide_update(facts, "the newer fact applies to every day")
     return None
+
+
+def _is_before_or_after(facts: FactComparison) -> bool:
+    """Return whether a thing of both facts only limits a time in the newer one: "After school she swims"."""
+    is_continued = facts.new.is_changed or facts.new.is_resumed or facts.new.has_word_of("return_words")
+    return not is_continued and any(
+        a.kind is TermKind.WORD and _is_time_limit(facts.new, b) and not _is_time_limit(facts.old, a)
+        for a, b in facts.alignment.pairs
+    )
+
+
+def _is_time_limit(statement: ParsedFact, thing: Term) -> bool:
+    before = statement.raw[max(0, thing.place - 2) : thing.place]
+    return not list_words("time_limits").isdisjoint(before)
 
 
 def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:

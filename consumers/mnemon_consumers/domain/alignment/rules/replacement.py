@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import SUBSTITUTED_SHARE, FactComparison
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, list_words
@@ -41,8 +40,6 @@ from mnemon_consumers.domain.alignment.term import (
     list_nouns,
 )
 from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerdict
-
-_QUALIFIED: Final = "one of the facts may be about a narrower thing, which has another number or date"
 
 
 def decide_slot(facts: FactComparison) -> RelationVerdict | None:
@@ -95,7 +92,9 @@ def _decide_value(facts: FactComparison) -> RelationVerdict | None:
     if differs_only_in_numbers(facts):
         if differs_in_quantity(facts):
             if facts.alignment.kind_pairs or qualifies_topic(facts):
-                return decide_undecided(facts, _QUALIFIED)
+                return decide_undecided(
+                    facts, "one of the facts may be about a narrower thing, with another number or date"
+                )
             return decide_new_value(facts, "a new value of the same amount or date")
         if facts.is_current:
             return decide_undecided(facts, "the numbers or dates differ, and both facts may be true")
@@ -149,7 +148,9 @@ def _decide_change(facts: FactComparison) -> RelationVerdict | None:
     if not (_has_changed_topic(facts) and _has_one_value(facts)):
         return None
     if any(term.kind in NUMERIC_KINDS for term in left.old) and qualifies_topic(facts):
-        return decide_undecided(facts, _QUALIFIED)
+        return decide_undecided(
+            facts, "the newer fact may be about a narrower thing, with another number or date"
+        )
     evidence = "the newer fact says that the value has changed"
     if "employer" in old.slots & new.slots:
         return decide_new_value(facts, evidence, "employer")

@@ -39,7 +39,7 @@ def find_next_stage(facts: FactComparison) -> str | None:
         if pole.endswith("-") and not _is_age_of_other_thing(facts, term)
     }
     axes = before & after
-    if not axes or facts.new.is_planned:
+    if not axes or facts.new.is_planned or ("broken" in axes and facts.new.has_word_of("past_work")):
         return None
     old, new = (
         _list_without_stage(facts.alignment.old, axes),

@@ -53,7 +53,16 @@ def is_attribute_value(facts: FactComparison) -> bool:
     if has_other_words(facts) and list_kinds(old) & list_kinds(new) & NUMERIC_KINDS:
         return False  # another thing of the same kind at another time
     is_exact_value = list_kinds(old) == list_kinds(new) and list_kinds(old) <= EXACT_KINDS
-    return any(is_listed(a, "attributes") for a, _ in pairs) or (is_exact_value and not is_of_person)
+    attributes = [a for a, _ in pairs if is_listed(a, "attributes")]
+    if attributes and all(a.text in list_words("described_things") for a in attributes):
+        # A thing or a person has many qualities, but one name: "My boss is strict", "My boss is on vacation".
+        return _names_thing(facts.old, old) and _names_thing(facts.new, new)
+    return bool(attributes) or (is_exact_value and not is_of_person)
+
+
+def _names_thing(statement: ParsedFact, terms: Sequence[Term]) -> bool:
+    """Return whether one of some terms says which thing it is, as "Ann" and "an iPhone" do, not "slow"."""
+    return any(term.kind in EXACT_KINDS or statement.find_word_before(term) in ("a", "an") for term in terms)
 
 
 def _is_complemented(facts: FactComparison) -> bool:

@@ -54,7 +54,10 @@ def tells_former_age(statement: ParsedFact) -> bool:
     return "age" in statement.slots and any(
         term.kind is TermKind.NUMBER
         and not is_year(term)
-        and statement.find_word_before(term) in list_words("before_former_age")
+        and (
+            statement.find_word_before(term) in list_words("before_former_age")
+            or not list_words("since_then").isdisjoint(statement.raw[term.place + 1 : term.place + 3])
+        )
         for term in statement.terms
     )
 
