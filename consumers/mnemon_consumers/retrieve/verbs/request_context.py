@@ -79,7 +79,7 @@ def report_unconfirmed_change(change: str, advice: str) -> Iterator[None]:
         raise Refusal("unavailable", problem) from error
     except DatabaseRefused as error:
         problem = f"{change} was not confirmed, because {_describe_refused_value(error)}; {advice}"
-        raise Refusal("refused", problem) from error
+        raise Refusal("unavailable", problem) from error
     except (nats.errors.Error, TimeoutError) as error:
         problem = f"{change} was not confirmed, because {_describe_log_error(error)}; {advice}"
         raise Refusal("unavailable", problem) from error

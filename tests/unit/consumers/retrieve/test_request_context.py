@@ -27,6 +27,7 @@ REMOVAL = "the removal of the fact 'pf_001'"
 async def test_unconfirmed_change_names_its_reason_and_the_next_step(error: Exception, reason: str) -> None:
     with pytest.raises(Refusal) as refused, report_unconfirmed_change(REMOVAL, "repeat it with this id"):
         raise error
+    assert (refused.value.error.code, refused.value.error.retryable) == ("unavailable", False)
     assert str(refused.value) == f"{REMOVAL} was not confirmed, because {reason}; repeat it with this id"
 
     async def fail() -> None:
