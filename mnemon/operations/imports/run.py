@@ -95,7 +95,7 @@ async def count_records(
                 if isinstance(wire, RefusedRecord):
                     report.count_refused(wire)
                     continue
-                report.judged_by_default_policy += isinstance(each.event, FactProposedV1)
+                report.judged_by_default_policy += isinstance(each.instead or each.event, FactProposedV1)
                 if (refusing := judge_proposal(each, Policy())) is not None:
                     report.count_refused(refusing)
                 else:

@@ -1,10 +1,12 @@
 """Report of an import, made before the first event is sent."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mnemon.operations.imports.markdown import MarkdownReader
 from mnemon.operations.imports.records import ImportRecord, IncomingEvent, LeftOutRecord, RefusedRecord
 from mnemon.operations.imports.report import MAX_FIRST, ImportReport, format_refused
 from mnemon.operations.imports.run import count_records
@@ -76,6 +78,14 @@ async def test_facts_that_the_default_policy_judges_are_counted() -> None:
     facts = [FactProposedV1(id="f", text=text) for text in ("Likes tea with milk", "What is it?")]
     report = await report_on(said("u1"), *(IncomingEvent("line 1", "u1", fact) for fact in facts))
     assert report.to_json()["judged_by_default_policy"] == 2
+
+
+async def test_fact_with_an_id_counts_as_judged_by_the_default_policy(tmp_path: Path) -> None:
+    path = tmp_path / "u1.md"
+    path.write_text("- [id:pf_007] [t:profile] [imp:high] Prefers to speak Russian\n")
+    with path.open("rb") as file:
+        report = await report_on(*MarkdownReader("acme").read(file))
+    assert report.to_json()["judged_by_default_policy"] == 1
 
 
 async def test_report_shows_some_refusals_and_keeps_all() -> None:
