@@ -33,7 +33,7 @@ class LogKeyRefused(Exception):
 
 class _Record(NamedTuple):
     salt: bytes
-    scrypt: str
+    scrypt: bytes
 
 
 def check_log_key(home: Path, key: str | None) -> None:
@@ -78,7 +78,7 @@ def check_log_key(home: Path, key: str | None) -> None:
 def _read_record(path: Path) -> _Record | None:
     try:
         record = json.loads(path.read_bytes())
-        return _Record(bytes.fromhex(record["salt"]), str(record["scrypt"]))
+        return _Record(bytes.fromhex(record["salt"]), bytes.fromhex(record["scrypt"]))
     except FileNotFoundError:
         return None
     except (ValueError, LookupError, TypeError) as error:
@@ -87,11 +87,11 @@ def _read_record(path: Path) -> _Record | None:
 
 def _write_record(path: Path, key: str) -> None:
     salt = secrets.token_bytes(16)
-    replace_file(path, json.dumps({"salt": salt.hex(), "scrypt": _hash_key(key, salt)}))
+    replace_file(path, json.dumps({"salt": salt.hex(), "scrypt": _hash_key(key, salt).hex()}))
     # The record must be on the disk before any stream.
     for written in (path, path.parent):
         sync_path(written)
 
 
-def _hash_key(key: str, salt: bytes) -> str:
-    return hashlib.scrypt(key.encode(), salt=salt, **_COST).hex()
+def _hash_key(key: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(key.encode(), salt=salt, **_COST)

@@ -86,7 +86,18 @@ async def test_an_encrypted_log_is_known_without_its_record(tmp_path: Path, key:
         await NatsServer(tmp_path, None, key).start()
 
 
-@pytest.mark.parametrize("record", ["", "{}", "[]", '{"salt": "x", "scrypt": "y"}', "\0"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"salt": "x", "scrypt": "y"}',
+        '{"salt": "00", "scrypt": "y"}',
+        '{"salt": "00", "scrypt": "ы"}',
+        "\0",
+    ],
+)
 async def test_a_damaged_key_record_is_refused_with_the_next_step(tmp_path: Path, record: str) -> None:
     (tmp_path / "nats").mkdir()
     (tmp_path / "nats" / RECORD).write_text(record)
