@@ -59,7 +59,7 @@ async def usage(
     if as_json:
         show_json(_period_to_json(found, grouping))
     else:
-        _show_usage(found, grouping, data)
+        _show_usage(found, grouping, tenant, data)
     return ExitCode.DONE
 
 
@@ -104,7 +104,9 @@ def _total_to_json(total: "Total") -> dict[str, Any]:
     return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
 
 
-def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
+def _show_usage(
+    usage: "Period", by: "Sequence[UsageGrouping]", tenant: str | None, data: Path | None
+) -> None:
     last = usage.until - timedelta(days=1)
     period = f"{usage.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if usage.since < last else "") + " (UTC)"
     if not usage.total.calls:
@@ -125,7 +127,8 @@ def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | Non
             " a later price does not change that"
         )
     if models := usage.models_to_price:
-        _show_how_to_price(usage.prices, models, data)
+        has_own_prices = usage.prices != usage.settings.value.spending.prices
+        _show_how_to_price(usage.prices, models, tenant if has_own_prices else None, data)
 
 
 def _format_total(total: "Total") -> tuple[object, ...]:
@@ -134,12 +137,16 @@ def _format_total(total: "Total") -> tuple[object, ...]:
     return total.calls, total.batched, total.input, total.cached, total.output, cost
 
 
-def _show_how_to_price(present: "Sequence[Price]", models: Sequence[str], data: Path | None) -> None:
+def _show_how_to_price(
+    present: "Sequence[Price]", models: Sequence[str], tenant: str | None, data: Path | None
+) -> None:
     prices = [each.model_dump(mode="json", exclude_defaults=True) for each in present]
     prices += [{"model": model, "input": 0, "output": 0} for model in models]
-    assignment = f"spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
+    command = f"mnemon settings set spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
+    if tenant is not None:
+        command += f" --tenant {quote(tenant)}"
     typer.echo("  to set prices for future calls:")
-    typer.echo(f"  {complete_command(f'mnemon settings set {assignment}', data)}")
+    typer.echo(f"  {complete_command(command, data)}")
     typer.echo("  replace each 0 by the price of a million tokens, in US dollars")
 
 

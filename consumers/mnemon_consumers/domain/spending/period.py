@@ -55,11 +55,16 @@ class Period:
 
     @property
     def models_to_price(self) -> list[str]:
-        """Return those of `unpriced_models` that still have no price, in `prices` or for a calling tenant."""
+        """Return those of `unpriced_models` that still have no price for a tenant that called them.
+
+        Tenants whose prices are not `prices` are left out: a tenant's own list replaces the global one, so
+        an addition to `prices` gives them no price. The spending of one tenant shows what its list lacks.
+        """
         return list_unpriced_models(
             each
             for each in self.calls
-            if find_price(each.model, (*self.prices, *self._get_spending(each.tenant).prices)) is None
+            if self._get_spending(each.tenant).prices == self.prices
+            and find_price(each.model, self.prices) is None
         )
 
     def _get_spending(self, tenant: str) -> Spending:

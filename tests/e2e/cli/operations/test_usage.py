@@ -161,6 +161,24 @@ async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Askin
     assert found["unpriced_models"] == ["it's mine", "qwen3:8b"]
 
 
+async def test_usage_proposes_prices_for_the_list_that_a_tenant_has(run: Run, asking: Asking) -> None:
+    asking.ask(Usage(1000, 0, 10), model="qwen3:8b")
+    await asking.is_known()
+    general = {"model": "qwen3:8b", "input": 1.0, "output": 2.0}
+    await asking.set_spending({"prices": [general]})
+    await asking.set_spending({"prices": [PRICES[0]]}, "acme")
+    assert "mnemon settings set" not in (await run("usage")).out, "the general list has the model"
+
+    told = (await run("usage", "--tenant", "acme")).out
+    (line,) = (line for line in told.splitlines() if "mnemon settings set" in line)
+    assert line.endswith(" --tenant acme")
+    done = await run(*shlex.split(line)[1:])
+    assert done.code == 0, done
+    assert "mnemon settings set" not in (await run("usage", "--tenant", "acme")).out
+    shown = json.loads((await run("settings", "get", "spending", "--json")).out)
+    assert [price["model"] for price in shown["spending"]["prices"]] == ["qwen3:8b"]
+
+
 @pytest.mark.long
 async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 0, 0))
