@@ -20,8 +20,10 @@ class HistoryCommand(TyperCommand):
     """Command whose usage line leaves out hidden arguments; Typer shows them."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the part of the usage line for the options."""
-        return [self.options_metavar or ""]
+        """Return the parts of the usage line for the options and for the arguments that are not hidden."""
+        shown = [each for each in self.get_params(ctx) if not getattr(each, "hidden", False)]
+        arguments = [piece for each in shown for piece in each.get_usage_pieces(ctx)]
+        return [self.options_metavar or "", *arguments]
 
 
 def history(

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 
+from mnemon.cli.memory.history import HistoryCommand
 from tests.support.repository.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
@@ -110,6 +112,17 @@ def test_usage_line_names_no_hidden_argument() -> None:
     history = COMMANDS["history"]
     assert history.collect_usage_pieces(command_context(history)) == ["[OPTIONS]"]
     parse(["history", "u42", "--tenant", "acme"])
+
+
+def test_usage_line_names_shown_arguments() -> None:
+    app = typer.Typer(add_completion=False)
+
+    @app.command(cls=HistoryCommand)
+    def example(shown: str, kept: Annotated[str | None, typer.Argument(hidden=True)] = None) -> None:
+        del shown, kept
+
+    command = typer.main.get_command(app)
+    assert command.collect_usage_pieces(command_context(command)) == ["[OPTIONS]", "{shown}"]
 
 
 def command_context(command: Any) -> Any:
