@@ -90,9 +90,7 @@ async def save_settings(visit: Visit) -> Response:
     if not changed:
         return visit.redirect(_build_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        revision, consequences = await _make_change(
-            connection, partial(change_settings, connection, edit, tenant)
-        )
+        revision, steps = await _make_change(connection, partial(change_settings, connection, edit, tenant))
     except InvalidBody as error:
         return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:
@@ -100,7 +98,7 @@ async def save_settings(visit: Visit) -> Response:
     names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
     return visit.redirect(
         _build_group_path(tenant, visit.form["group"]),
-        f"In force as revision {revision}: {names}{consequences}",
+        _append_steps(f"In force as revision {revision}: {names}", steps),
     )
 
 
@@ -109,13 +107,13 @@ async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of one tenant or of all tenants, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.connections.get_broker()
-    revision, consequences = await _make_change(
+    revision, steps = await _make_change(
         connection, partial(change_settings, connection, lambda document: unset_value(document, name), tenant)
     )
     group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
     return visit.redirect(
         _build_group_path(tenant, group),
-        f"In force as revision {revision}: {name} is no longer set{consequences}",
+        _append_steps(f"In force as revision {revision}: {name} is no longer set", steps),
     )
 
 
@@ -142,7 +140,7 @@ async def roll_back(visit: Visit) -> Response:
         raise InvalidBody("revision", "is missing; reload the page")
     connection = await visit.connections.get_broker()
     try:
-        made, consequences = await _make_change(
+        made, steps = await _make_change(
             connection, partial(roll_back_settings, connection, revision, tenant)
         )
     except NoSuchRevision:
@@ -156,19 +154,19 @@ async def roll_back(visit: Visit) -> Response:
         )
     return visit.redirect(
         f"/settings/history{_build_tenant_query(tenant)}",
-        f"In force as revision {made}, as it was at {revision}{consequences}",
+        _append_steps(f"In force as revision {made}, as it was at {revision}", steps),
     )
 
 
-async def _make_change(connection: Client, change: Callable[[], Awaitable[int]]) -> tuple[int, str]:
-    """Change settings; return the new revision, and the end of a sentence about it.
-
-    The end names the steps that follow from a change of the embedding model.
-    """
+async def _make_change(connection: Client, change: Callable[[], Awaitable[int]]) -> tuple[int, str | None]:
+    """Change settings; return the new revision, and the steps that follow if the embedding model changed."""
     before = await read_embedding(connection)
     revision = await change()
-    consequences = describe_consequences(before, await read_embedding(connection))
-    return revision, f". {consequences}" if consequences else "."
+    return revision, describe_consequences(before, await read_embedding(connection))
+
+
+def _append_steps(said: str, steps: str | None) -> str:
+    return f"{said}. {steps}" if steps else f"{said}."
 
 
 async def _render_settings(
