@@ -56,12 +56,12 @@ _STATE: Final = compile_pattern(
     r"^(?:away|busy|in|off|on|out of|staying|unavailable|visiting)\b"
 )
 
-_ABSENT: Final = compile_pattern(
+_ABSENCE_OR_DUTY: Final = compile_pattern(
     r"(?:^|\b(?:is|am|are) |'(?:m|s|re) )"
     r"(?:away|on (?:\w+ )?(?:call|duty|holiday|leave|sabbatical|vacation))\b"
 )
-"""Words of a state that ends with a range of days. Without such words, the range may be that of an event, and
-the dates of an event stay the same: "the conference is from 1 to 15 December"."""
+"""An absence or a duty, which ends with a range of days. Without such words, the range may be that of an
+event, and the dates of an event stay the same: "the conference is from 1 to 15 December"."""
 
 _DOUBT: Final = compile_pattern(
     rf"""
@@ -129,7 +129,7 @@ LANGUAGE: Final = ExpiryLanguage(
     code="en",
     end=_END,
     mark=re.compile(r"\b(?:until|till|'til)\b"),
-    needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "date_range": _ABSENT, "duration": _STATE},
+    needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "date_range": _ABSENCE_OR_DUTY, "duration": _STATE},
     forbids={},
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\band\b(?! \w*[^\Ws] \0)|\b(?:while|although)\b|&"),
