@@ -476,7 +476,8 @@ class SettingsV1(Settings):
     )
     time_stamps: TimeStamps = Field(
         default=TimeStamps(),
-        description="Timestamps on users' messages, and the time zone of times and of days that texts name.",
+        description="Timestamps on users' messages, and the time zone of these times and of the days "
+        "that texts name.",
     )
     wait_for_log_ms: int = Field(
         default=500,
