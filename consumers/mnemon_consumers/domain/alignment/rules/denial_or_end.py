@@ -61,7 +61,7 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
         return None
     if new.is_ended and not old.has_head and any(map(_is_other_actor, facts.alignment.new)):
         return decide_undecided(facts, "the newer fact may be about an end for someone else")
-    if old.is_ended and not new.denies_or_ends and _is_wish(new):
+    if old.is_ended and not new.denies_or_ends and _is_plan_or_wish(new):
         return decide_undecided(facts, "the newer fact is only a wish for what has ended")
     if new.is_ended and not old.denies_or_ends and _tells_former_end(new):
         return decide_undecided(facts, "the newer fact may be about a former end")
@@ -89,7 +89,7 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
     )
 
 
-def _is_wish(statement: ParsedFact) -> bool:
+def _is_plan_or_wish(statement: ParsedFact) -> bool:
     """Return whether a fact is a plan or a wish: "wants a new dog", "dreams of a new dog"."""
     if statement.has_word_of("permission_words"):
         return False
