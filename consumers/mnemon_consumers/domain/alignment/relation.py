@@ -173,11 +173,11 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
         return "only one of the facts is about an end that a person thinks of"
     if may_be_about_others(facts):
         return "one of the facts may be about another person"
-    is_condition_lost = facts.old.has_word_of("conditions") and not facts.new.has_word_of("conditions")
-    if verdict.relation is FactRelation.SAME and is_condition_lost:
+    is_repetition = verdict.relation is FactRelation.SAME
+    if is_repetition and facts.old.has_word_of("conditions") and not facts.new.has_word_of("conditions"):
         return "only the older fact has a condition"
     doubt = find_other_qualification(facts.alignment)
-    if verdict.relation is FactRelation.SAME or verdict.is_open:
+    if is_repetition or verdict.is_open:
         doubt = doubt or find_other_symbol(facts.alignment)
     if is_update:
         doubt = doubt or find_partial_change(facts.alignment)

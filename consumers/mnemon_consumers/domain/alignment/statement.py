@@ -72,6 +72,10 @@ class ParsedFact:
         """Return whether the fact has a word of the list with this name."""
         return not list_words(list_name).isdisjoint(self.raw)
 
+    def has_listed_word_before(self, term: Term, list_name: str, within: int) -> bool:
+        """Return whether one of the last `within` words before a term is in the list with this name."""
+        return not list_words(list_name).isdisjoint(self.raw[max(0, term.place - within) : term.place])
+
     def find_word_before(self, term: Term) -> str:
         """Return the word before the place of a term, in lower case; empty at the beginning.
 

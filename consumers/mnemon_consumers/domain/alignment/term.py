@@ -26,6 +26,9 @@ NUMERIC_KINDS: Final = frozenset((TermKind.NUMBER, TermKind.DATE))
 
 EXACT_KINDS: Final = NUMERIC_KINDS | {TermKind.NAME}
 
+WISH_STAGES: Final = frozenset(("search+", "saving+"))
+"""Poles of the table `stages` with verbs such as "looks for", "wants" and "dreams of"."""
+
 
 class Term(NamedTuple):
     """A word or phrase with content.

@@ -38,6 +38,7 @@ from mnemon_consumers.domain.alignment.rules.values.swap import leaves_for_anoth
 from mnemon_consumers.domain.alignment.statement import ParsedFact, leaves_place
 from mnemon_consumers.domain.alignment.term import (
     NUMERIC_KINDS,
+    WISH_STAGES,
     Term,
     TermKind,
     begins_with_verb,
@@ -93,9 +94,7 @@ def _is_plan_or_wish(statement: ParsedFact) -> bool:
     """Return whether a fact is a plan or a wish: "wants a new dog", "dreams of a new dog"."""
     if statement.has_word_of("permission_words"):
         return False
-    return statement.is_planned or any(
-        not term.stages.isdisjoint(("search+", "saving+")) for term in statement.terms
-    )
+    return statement.is_planned or any(not term.stages.isdisjoint(WISH_STAGES) for term in statement.terms)
 
 
 def _tells_former_end(statement: ParsedFact) -> bool:

@@ -29,7 +29,7 @@ from mnemon_consumers.domain.alignment.statement import (
     leaves_place,
     tells_past_state,
 )
-from mnemon_consumers.domain.alignment.term import Term, TermKind, list_kinds
+from mnemon_consumers.domain.alignment.term import WISH_STAGES, Term, TermKind, list_kinds
 from mnemon_consumers.domain.alignment.verdict import RelationVerdict
 
 _SAME_SHARE: Final = 0.5
@@ -113,7 +113,7 @@ def _is_only_one_a_wish(facts: FactComparison) -> bool:
 def _wishes_for_thing(statement: ParsedFact, left: Sequence[Term]) -> bool:
     """Return whether a fact only says that the user needs or wants a thing that the other fact names."""
     verbs = [term for term in statement.terms if term.kind is TermKind.LIGHT]
-    is_wish = any(not verb.stages.isdisjoint(("search+", "saving+")) for verb in verbs)
+    is_wish = any(not verb.stages.isdisjoint(WISH_STAGES) for verb in verbs)
     return is_wish and not (statement.has_head or any(term.kind is not TermKind.LIGHT for term in left))
 
 
@@ -202,14 +202,11 @@ def _is_before_or_after(facts: FactComparison) -> bool:
     """Return whether a thing of both facts only limits a time in the newer one: "After school she swims"."""
     is_continued = facts.new.is_changed or facts.new.is_resumed or facts.new.has_word_of("return_words")
     return not is_continued and any(
-        a.kind is TermKind.WORD and _is_time_limit(facts.new, b) and not _is_time_limit(facts.old, a)
+        a.kind is TermKind.WORD
+        and facts.new.has_listed_word_before(b, "time_limits", within=2)
+        and not facts.old.has_listed_word_before(a, "time_limits", within=2)
         for a, b in facts.alignment.pairs
     )
-
-
-def _is_time_limit(statement: ParsedFact, thing: Term) -> bool:
-    before = statement.raw[max(0, thing.place - 2) : thing.place]
-    return not list_words("time_limits").isdisjoint(before)
 
 
 def _decide_less_said(facts: FactComparison) -> RelationVerdict | None:

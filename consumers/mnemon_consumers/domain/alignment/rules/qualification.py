@@ -185,8 +185,7 @@ def is_limited(alignment: Alignment, side: int) -> bool:
 
 def follows_limit(statement: ParsedFact, term: Term) -> bool:
     """Return whether a preposition of the list `limit_prepositions` stands shortly before a term."""
-    before = statement.raw[max(0, term.place - _LONGEST_PHRASE) : term.place]
-    return not list_words("limit_prepositions").isdisjoint(before)
+    return statement.has_listed_word_before(term, "limit_prepositions", within=_LONGEST_PHRASE)
 
 
 def _adds_to_verb(alignment: Alignment) -> bool:
