@@ -12,7 +12,6 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
-from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -21,8 +20,8 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
-from tests.support.processes.stack import TIMEOUT, mnemon
-from tests.support.stock_client import Stock
+from tests.support.processes.stack import mnemon
+from tests.support.stock_client import Stock, handled
 
 IN_V2 = "chat.acme.u1.-.message.v2"
 
@@ -33,12 +32,6 @@ def environment(deployment: Deployment) -> dict[str, str]:
         "DATABASE_URL": str(deployment.database_dsn),
         "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
     }
-
-
-async def persisted(connection: Client) -> None:
-    jetstream = connection.jetstream()
-    end = await read_log_end(jetstream)
-    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def rows(deployment: Deployment) -> list[tuple[str, str]]:
@@ -60,7 +53,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
         await stock.publish(IN_V2, body)
         await stock.publish(IN_V2, body | {"content": "with one", "id": "m2"})
         await stock.say("good")
-        await persisted(connection)
+        await handled(connection, "persist")
     assert [each.reason for each in await kept(connection)] == ["unknown_event"] * 2
 
     newer = Runner(
@@ -73,7 +66,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
         redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(deployment))
         assert (redriven.code, redriven.out.splitlines()[:1]) == (0, ["2 redriven"]), redriven
         for _ in range(2):
-            await persisted(connection)
+            await handled(connection, "persist")
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
             assert await rows(deployment) == once
             await reset_consumer(connection, LOG, "persist")
@@ -105,7 +98,7 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
                 await Stock(bot).say("good")
                 redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(operator))
                 assert (redriven.code, redriven.out.splitlines()[:1]) == (0, ["2 redriven"]), redriven
-                await persisted(connection)
+                await handled(connection, "persist")
         assert await rows(worker) == [("LOG:3", "good"), ("m2", "named"), ("LOG:1", "nameless")]
         assert await kept(connection) == []
     await server.stop()

@@ -11,11 +11,10 @@ from mnemon.operations.audit.ledger import Audit, FaultKind
 from mnemon.operations.audit.run import run_audit
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_memory_subject
-from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 TIMEOUT = 60.0
 FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}
@@ -42,12 +41,9 @@ class AuditedLog:
     database: Database
 
     async def settled(self) -> None:
-        """Wait until `persist` has handled every event, and every sweep has ended."""
-        jetstream = self.stock.connection.jetstream()
-        end = await read_log_end(jetstream)
-        async with asyncio.timeout(TIMEOUT):
-            assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
-            await wait_until_swept(self.stock.connection)
+        """Wait until `persist` has handled every event that the log has now, and every sweep has ended."""
+        await handled(self.stock.connection, "persist")
+        await wait_until_swept(self.stock.connection)
 
     async def sweeps(self) -> StreamInfo:
         return await list_sweeps(self.stock.connection)

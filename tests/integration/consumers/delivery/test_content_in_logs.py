@@ -12,8 +12,8 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
-from tests.integration.consumers.delivery.test_poison import letters, persisted
-from tests.support.stock_client import Stock
+from tests.integration.consumers.delivery.test_poison import letters
+from tests.support.stock_client import Stock, handled
 
 REFUSED = (
     {"role": "otter", "content": "x"},
@@ -48,7 +48,7 @@ async def test_refused_values_are_logged_nowhere(
             await stock.publish("memory.acme.u1.fact.saved.v1", {"fact_id": "a", "fact": {"kind": "otter"}})
             await stock.publish("memory.acme.u1.profile.set.v1", b'{"fields":{"otter":1e400}}')
             async with run_consumers(("persist",), deployment):
-                await persisted(connection)
+                await handled(connection, "persist")
         finally:
             await server.stop()
         assert len(await letters(connection)) == len(REFUSED) + 3

@@ -24,10 +24,9 @@ from mnemon_infra.database.locks import _hash_name, hold_lock
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings, change_settings
-from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.pipelines.extraction import MODEL, WAITING, ExtractionHarness
 from tests.support.settings_edit import setting
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 OWNER = "acme", "u1"
 TIMEOUT = 60.0
@@ -78,7 +77,7 @@ async def test_fact_change_waits_for_the_lock_of_its_user(
 ) -> None:
     saved = await stock.ask("save", text="Likes otters")
     assert saved["decision"] == "saved"
-    await persisted(stock.connection)
+    await handled(stock.connection, "persist")
     before = await facts(stock)
     async with Database(mnemon_with_vectors) as database:
         async with hold_lock(database, *OWNER):
@@ -111,7 +110,7 @@ async def test_facts_expire_under_the_user_s_lock(
     async with run_consumers(("persist", "maintain"), deployment), Database(deployment) as database:
         async with hold_lock(database, *OWNER):
             await stock.publish("memory.acme.u1.fact.saved.v1", body)
-            await persisted(connection)
+            await handled(connection, "persist")
             await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
             await is_waited_for(database, *OWNER)
             assert not await read_last_position(connection, "memory.acme.u1.fact.expired.v1")
@@ -127,7 +126,7 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
     for number in range(60):
         await stock.say(f"I like thing {number}, and I say so at some length.", "acme.u1.talk")
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
     settings = LiveSettings()
     place = (*OWNER, "talk")
     async with (
@@ -156,7 +155,7 @@ async def test_batches_claimed_by_another_process_are_skipped(
         for _, user in owners:
             await stock.say("I like tea", f"acme.{user}.-")
         async with extracting.running("persist"):
-            await persisted(connection)
+            await handled(connection, "persist")
         settings = LiveSettings()
         async with (
             AsyncExitStack() as opened,

@@ -14,11 +14,9 @@ from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
-TIMEOUT = 60.0
 MESSAGE = "chat.acme.u1.-.message.v1"
 TWO_MEGABYTES = b'{"role":"user","content":"%b"}' % (b"x" * 2_000_000)
 
@@ -61,13 +59,6 @@ async def letters(connection: Client) -> list[RawStreamMsg]:
     return [await jetstream.get_msg(DEAD, seq) for seq in range(1, state.last_seq + 1)]
 
 
-async def persisted(connection: Client) -> None:
-    """Wait until `persist` has handled every event of the log."""
-    jetstream = connection.jetstream()
-    end = await read_log_end(jetstream)
-    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
-
-
 def headers(letter: RawStreamMsg) -> Mapping[str, str]:
     assert letter.headers is not None
     return letter.headers
@@ -85,7 +76,7 @@ async def test_five_poison_messages_among_a_thousand_become_letters(
         )
 
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
 
     assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(1000)]
     found = sorted(await letters(connection), key=lambda letter: int(headers(letter)["Mnemon-Sequence"]))
@@ -112,7 +103,7 @@ async def test_redelivered_poison_makes_no_second_letter(
     await stock.say("good")
     for _ in range(2):
         async with run_consumers(("persist",), deployment):
-            await persisted(connection)
+            await handled(connection, "persist")
         # The new durable delivers all events again, as if none had been acknowledged.
         await connection.jetstream().delete_consumer(LOG, "persist")
         await provision(connection)
@@ -128,7 +119,7 @@ async def test_event_refused_by_the_database_becomes_a_letter(
     await fill_log(connection, 200, first=200)
 
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
 
     assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(400)]
     [letter] = await letters(connection)
@@ -145,7 +136,7 @@ async def test_largest_poison_message_becomes_a_letter(
     await stock.say("good")
 
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
 
     assert stored(deployment) == ["good"]
     [letter] = await letters(connection)
@@ -164,7 +155,7 @@ async def test_poison_with_longest_subject_becomes_a_letter(
     await stock.say("good")
 
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
 
     assert stored(deployment) == ["good"]
     [letter] = await letters(connection)

@@ -15,13 +15,12 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import texts_of
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 TIMEOUT = 60.0
 
@@ -47,13 +46,6 @@ async def give_back(messages: Sequence[Msg]) -> None:
     """Redeliver messages, as the server does when a worker has not acknowledged them in time."""
     for message in messages:
         await message.nak()
-
-
-async def persisted(connection: Client) -> None:
-    """Wait until `persist` has handled every event of the log."""
-    jetstream = connection.jetstream()
-    end = await read_log_end(jetstream)
-    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def swept(connection: Client) -> None:
@@ -96,7 +88,7 @@ async def test_redelivered_message_below_the_watermark_stays_gone(
         assert rows(deployment, "content") == [("new",)], "the watermark is there first"
         assert await stock.contents(min_seq=last) == ["new"]
         await give_back(taken)
-        await persisted(connection)
+        await handled(connection, "persist")
         assert await stock.contents(min_seq=last) == ["new"]
         if place != "-":
             expected = ["new"] if place == marked else []
@@ -118,7 +110,7 @@ async def test_redelivery_after_the_sweep_restores_no_content(
     await stock.publish("chat.acme.u1.-.cleared.v1")
     for _ in range(2):
         async with run_consumers(("persist", "retrieve"), deployment):
-            await persisted(connection)
+            await handled(connection, "persist")
             await swept(connection)
             assert await stock.contents() == []
         assert rows(deployment, "content") == [(None,)]
@@ -145,7 +137,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
     await give_back(taken)
 
     async with run_consumers(("persist", "retrieve"), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
         assert await stock.contents() == ["two"]
         assert (await stock.ask("profile"))["profile"] == {"city": "Kazan"}
     assert rows(deployment, "*") == before
@@ -161,6 +153,6 @@ async def test_rows_exposed_by_an_erasure_are_swept(
     await stock.publish("memory.acme.u1.fact.saved.v1", saved)
     await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
     async with run_consumers(["persist"], deployment), Database(deployment) as database:
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await texts_of(database) == set()

@@ -27,16 +27,13 @@ from mnemon_infra.broker.dead_letters.redrive import (
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections import row_positions
 from mnemon_infra.delivery import Delivery
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
-from tests.support.stock_client import Stock
-
-TIMEOUT = 60.0
+from tests.support.stock_client import Stock, persisted
 
 
 @pytest_asyncio.fixture
@@ -52,10 +49,6 @@ async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) ->
     done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, RedrivenLetter), done
     return done.sequence
-
-
-async def persisted(connection: Client, seq: int) -> None:
-    assert await AppliedPosition().wait_for(connection.jetstream(), seq, TIMEOUT) >= seq
 
 
 def rows(deployment: Deployment) -> list[tuple[int, str, str]]:

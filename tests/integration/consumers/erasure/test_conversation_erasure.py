@@ -30,7 +30,6 @@ from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.rebuild.generations import open_exclusive_site, open_row_generation
-from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
@@ -173,7 +172,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
 async def decided(connection: Client) -> None:
     """Wait until every proposal is decided, and the decisions are stored."""
     await handled(connection, "dedupe")
-    await persisted(connection)
+    await handled(connection, "persist")
 
 
 async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(

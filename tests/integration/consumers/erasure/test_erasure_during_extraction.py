@@ -3,10 +3,10 @@
 import pytest
 from nats.aio.client import Client
 
-from tests.integration.consumers.delivery.test_redelivery import persisted, swept
+from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.integration.consumers.erasure.test_user_erasure import positions
 from tests.support.pipelines.extraction import ExtractionHarness
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 
 @pytest.mark.long
@@ -62,7 +62,7 @@ async def test_answer_arriving_during_the_erasure_is_dropped(
         await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
         assert await batch_extraction.sql("SELECT * FROM windows") == []
         await batch_extraction.tick()
-        await persisted(connection)
+        await handled(connection, "persist")
         assert await positions(connection, "u1") == [receipt["seen_seq"]]
 
 
@@ -78,7 +78,7 @@ async def test_answer_published_during_the_erasure_is_purged(
     await stock.publish("memory.acme.u1.summary.written.v1", {**stretch, "summary_id": "s", "text": "Tea."})
     new = await stock.say("good morning")
     async with batch_extraction.running("persist", "retrieve"):
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await stock.contents() == ["good morning"]
     assert sorted(await positions(connection, "u1")) == [erased, new]

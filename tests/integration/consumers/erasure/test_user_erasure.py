@@ -25,10 +25,10 @@ from mnemon_infra.database.erasure.users import lock_for_writing
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
-from tests.integration.consumers.delivery.test_redelivery import give_back, persisted, rows, swept, take
+from tests.integration.consumers.delivery.test_redelivery import give_back, rows, swept, take
 from tests.support.log.dead_letters import kept
 from tests.support.servers.qdrant import list_vector_files, requires_storage
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, handled, indexed
 
 NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches": 0, "vectors": 0}
 
@@ -98,7 +98,7 @@ async def test_verification_finds_a_text_that_stores_escape(
         await stock.publish("memory.acme.u1.task.added.v1", {"task_id": "t", "text": said})
         await stock.publish("chat.acme.u1.-.message.v1", {"role": said})
         await stock.say("nothing, and the content of a name")
-        await persisted(connection)
+        await handled(connection, "persist")
         found = (await stock.ask("erase", verify=True, text=words))["found"]
         assert found == {"log": 7, "dead_letters": 1, "database": 6, "statistics": 0}
         found = (await stock.ask("erase", verify=True, text=f"{words}."))["found"]
@@ -121,7 +121,7 @@ async def test_redelivery_after_user_erasure_stores_nothing(
         assert await stock.contents(min_seq=last) == ["new"]
         assert len(await positions(connection, "u1")) == 5, "nobody has read all of it yet"
         await give_back(taken)
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await stock.contents(min_seq=last) == ["new"]
         assert (await stock.ask("profile"))["profile"] == {}
@@ -135,7 +135,7 @@ async def test_redelivery_after_user_erasure_stores_nothing(
     assert rebuilt.database_url is not None
     migrate_schema(rebuilt.database_url, rebuilt.database_schema)
     async with run_consumers(("persist", "retrieve"), rebuilt):
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await stock.contents(min_seq=last) == ["new"]
 
@@ -153,7 +153,7 @@ async def test_new_event_with_an_erased_id_is_stored(
         while await stock.contents() != ["old"]:
             await changes.next_msg(60)
         await give_back([erased])
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await stock.contents() == ["new"]
 
@@ -167,7 +167,7 @@ async def test_erasure_stops_at_its_own_position(
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 9, "conversation": "trip"})
     await stock.publish("memory.acme.u1.user.Erased.v1", {"up_to_seq": 9})
     async with run_consumers(("persist", "retrieve"), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
         assert await stock.contents() == ["kept"]
     assert (await read_erasures(connection, ("acme", "u1"))).below == old + 1
@@ -187,7 +187,7 @@ async def test_erasure_purges_dead_letters_up_to_its_position(
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
     new = await stock.publish("chat.acme.u1.-.message.v1", b"new")
     async with run_consumers(("persist",), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
         await swept(connection)
     letters = await kept(connection)
     assert [json.loads(each.body)["from_seq"] for each in letters if each.kind == "answer"] == [4]
@@ -265,7 +265,7 @@ async def test_erasure_withdraws_windows_sent_to_a_model(
         facts = (await stock.ask("read", min_seq=saved["seen_seq"]))["facts"]
         assert [fact["text"] for fact in facts] == ["Likes coffee"]
         assert late not in await positions(connection, "u1")
-        await persisted(connection)
+        await handled(connection, "persist")
     assert receipt["seen_seq"] < late
 
 

@@ -23,9 +23,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.settings.store import LiveSettings, change_settings
-from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.settings_edit import setting
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 ANNA, BORIS, CLARA = ("acme", "anna"), ("acme", "boris"), ("globex", "clara")
 Owner = tuple[str, str]
@@ -55,7 +54,7 @@ class Cutter:
 
     async def project(self) -> None:
         async with run_consumers(("persist",), self.deployment):
-            await persisted(self.connection)
+            await handled(self.connection, "persist")
         await self.connection.jetstream().purge_stream(WORK)
 
     async def windows(self, *owners: Owner) -> dict[Owner, list[tuple[str, int, int]]]:

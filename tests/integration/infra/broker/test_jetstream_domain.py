@@ -17,9 +17,8 @@ from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.log.dead_letters import bury_next, kept
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 
 class _InDomain(NatsServer):
@@ -72,7 +71,7 @@ async def test_domain_deliveries_are_stored_or_buried(
     await stock.publish("chat.acme.u1.-.message.v1", b"{")
     last = await stock.say("good bye")
     async with run_consumers(("persist", "retrieve"), deployment):
-        await persisted(connection)
+        await handled(connection, "persist")
         assert await stock.contents(min_seq=last) == ["good bye"]
         async with Database(deployment) as database:
             audit = await run_audit(connection, database, UserSample(), lambda *_: None)
