@@ -1,6 +1,6 @@
 """Calibration of an embedder: precision and recall of its similarities on pairs that a person labelled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -58,13 +58,20 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     pairs = read_lines(path, LabelledPair, InvalidPairs)
     if not pairs:
         raise InvalidPairs(f"{path} has no pairs; write one JSON object per line")
-    for language in {pair.language for pair in pairs}:
-        labels = {pair.label for pair in pairs if pair.language == language}
-        if labels == {"different"}:
-            raise InvalidPairs(f"{path}: {language} lacks pairs labelled `same` or `update`; add some")
-        if "different" not in labels:
-            raise InvalidPairs(f"{path}: {language} lacks pairs labelled `different`; add some")
+    if missing := _find_missing_label(pairs, {pair.language for pair in pairs}):
+        raise InvalidPairs(f"{path}: {missing}; add some")
     return pairs
+
+
+def _find_missing_label(pairs: Sequence[LabelledPair], languages: Collection[str]) -> str | None:
+    """Tell which language lacks pairs of a label that a threshold needs; None if none does."""
+    for language in sorted(languages):
+        labels = {pair.label for pair in pairs if pair.language == language}
+        if labels <= {"different"}:
+            return f"{language} lacks pairs labelled `same` or `update`"
+        if "different" not in labels:
+            return f"{language} lacks pairs labelled `different`"
+    return None
 
 
 async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
@@ -74,30 +81,33 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
         `model`: the embedder's model. `pairs`: number of these pairs. `precision`: `PRECISION`,
         the required precision. `languages`: for each language, and for `all`, the number of `pairs` and the
         `curve`: precision and recall by threshold, for the pairs labelled `same` or `update`. `best_f1` is
-        the point of the curve with the highest F1. `precise` is the point at the lowest threshold from which
-        on the precision is at least `PRECISION`, or None.
+        the point of the curve with the highest F1, or None if no pair exceeds a threshold. `precise` is the
+        point at the lowest threshold from which on the precision is at least `PRECISION`, or None.
         `recommended`: `update` and `duplicate`, for `dedupe.update_threshold` and
         `dedupe.duplicate_threshold`, or None if a language has no `precise` point. Each has the required
         precision in every language. For `duplicate`, only the label `same` counts as positive; in a language
         without such a threshold, no pair exceeds it.
 
     Raises:
+        InvalidPairs: in a language, alignment decides all pairs of a label that a threshold needs.
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     words = load_word_similarity()
+    languages = {pair.language for pair in pairs}
     pairs = [pair for pair in pairs if relate_facts(pair.a, pair.b, words).is_open]
+    if missing := _find_missing_label(pairs, languages):
+        raise InvalidPairs(f"without the pairs that the rules of `dedupe` decide, {missing}; add some")
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
-    languages = {
-        language: _measure_language(similarities[rows], [pairs[row] for row in rows])
-        for language, rows in _group_by_language(pairs)
-    }
     return {
         "model": model.model,
         "pairs": len(pairs),
         "precision": PRECISION,
         "recommended": _recommend_thresholds(similarities, pairs),
-        "languages": languages,
+        "languages": {
+            language: _measure_language(similarities[rows], [pairs[row] for row in rows])
+            for language, rows in _group_by_language(pairs)
+        },
     }
 
 
@@ -109,10 +119,11 @@ def _group_by_language(pairs: Sequence[LabelledPair]) -> Iterator[tuple[str, lis
 
 def _measure_language(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
     curve = _compute_curve(similarities, np.array([pair.label != "different" for pair in pairs]))
+    best = max(curve, key=lambda point: point.f1, default=None)
     precise = _find_precise(curve)
     return {
         "pairs": len(pairs),
-        "best_f1": max(curve, key=lambda point: point.f1)._asdict(),
+        "best_f1": best._asdict() if best else None,
         "precise": precise._asdict() if precise else None,
         "curve": [point._asdict() for point in curve],
     }

@@ -73,6 +73,8 @@ async def calibrate(
                     "Give a provider: --provider NAME",
                 )
             measured = await calibrate_embedder(embedder, pairs)
+    except InvalidPairs as error:
+        refuse(ExitCode.USAGE_ERROR, f"{file}: {error}")
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
         refuse(ExitCode.UNAVAILABLE, str(error))
     if as_json:
@@ -99,7 +101,7 @@ def _show_thresholds(measured: dict[str, Any], data: Path | None) -> None:
     typer.echo(f"{measured['model']}, {measured['pairs']} pairs")
     rows: list[tuple[object, ...]] = []
     for language, found in measured["languages"].items():
-        marked = {found["best_f1"]["threshold"]: "best F1"}
+        marked = {found["best_f1"]["threshold"]: "best F1"} if found["best_f1"] else {}
         if found["precise"]:
             marked[found["precise"]["threshold"]] = f"precision {measured['precision']}"
         for point in found["curve"]:

@@ -102,6 +102,26 @@ async def test_duplicate_threshold_exceeds_all_pairs_if_none_is_precise() -> Non
     assert measured["recommended"] == {"update": 0.5, "duplicate": 0.91}
 
 
+async def test_pairs_that_no_threshold_separates_have_no_points() -> None:
+    measured = await calibrate_embedder(Given(), pairs("en", same=[0.2], different=[0.1]))
+    assert measured["languages"]["en"] == {"pairs": 2, "best_f1": None, "precise": None, "curve": []}
+    assert measured["recommended"] is None
+
+
+def test_file_whose_pairs_alignment_decides_is_refused(tmp_path: Path) -> None:
+    decided = LabelledPair(a="Likes tea", b="Likes tea", label="same", language="ru")
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(
+        "".join(
+            f"{pair.model_dump_json()}\n"
+            for pair in (*pairs("en", same=[0.9], different=[0.5]), decided, *pairs("ru", different=[0.5]))
+        )
+    )
+    result = CliRunner().invoke(app, ["calibrate", str(file), "--provider", "wordllama"])
+    assert result.exit_code == 2
+    assert "the rules of `dedupe` decide, ru lacks pairs labelled `same` or `update`" in result.stderr
+
+
 @pytest.mark.long
 async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
     measured = await calibrate_embedder(load_wordllama(), read_pairs(PAIRS))
