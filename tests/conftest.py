@@ -110,12 +110,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling 
 
 @contextmanager
 def _wait_for_turn(session: pytest.Session) -> Iterator[None]:
-    """Let as many workers collect at once as there are processors; a run without workers does not wait.
+    """Let as many workers collect at once as there are processors.
 
-    With empty caches, collection compiles 5,000 modules. Workers that collect later find their bytecode.
+    With empty caches, collection compiles 5,000 modules. Workers that collect later find their bytecode. A
+    run without workers, or without pytest's cache, does not wait.
     """
     worker = get_xdist_worker_id(session)
-    if worker == "master":
+    if worker == "master" or not session.config.pluginmanager.has_plugin("cacheprovider"):
         yield
         return
     turn = int(worker.removeprefix("gw")) % (os.cpu_count() or 1)
