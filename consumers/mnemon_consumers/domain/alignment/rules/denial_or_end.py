@@ -33,7 +33,8 @@ from mnemon_consumers.domain.alignment.rules.revision import (
     is_permission,
     permits_something_else,
 )
-from mnemon_consumers.domain.alignment.rules.subject import is_receiver
+from mnemon_consumers.domain.alignment.rules.subject import is_receiver, is_spouse
+from mnemon_consumers.domain.alignment.rules.values.slot_words import are_slot_words
 from mnemon_consumers.domain.alignment.rules.values.swap import leaves_for_another
 from mnemon_consumers.domain.alignment.statement import ParsedFact, leaves_place
 from mnemon_consumers.domain.alignment.term import (
@@ -111,7 +112,7 @@ def _decide_plain_end(facts: FactComparison) -> RelationVerdict | None:
     """Decide if the words themselves tell what the newer fact ends or reverses; None if they do not."""
     old, new = facts.old, facts.new
     is_unmarried = "marital" in old.slots & new.slots and (old.is_ended or old.is_negated)
-    if is_unmarried and new.is_changed and not new.denies_or_ends:
+    if (is_unmarried and new.is_changed and not new.denies_or_ends) or _tells_divorce_or_marriage(facts):
         return decide_update(facts, "a new value: marital")
     if old.is_negated and not new.denies_or_ends and (problem := _find_limit_of_reversal(facts)):
         return decide_undecided(facts, problem)
@@ -122,6 +123,26 @@ def _decide_plain_end(facts: FactComparison) -> RelationVerdict | None:
     if _is_departure(facts):
         return decide_update(facts, "the newer fact says that the older one has ended")
     return None
+
+
+def _tells_divorce_or_marriage(facts: FactComparison) -> bool:
+    """Return whether one fact says only that the user is married, and the other only that this has ended."""
+    both = (facts.old, facts.new)
+    if "marital" not in facts.old.slots & facts.new.slots or any(each.has_head for each in both):
+        return False
+    if facts.new.is_planned or facts.old.is_negated or facts.new.is_negated:
+        return False
+    words = [term for each in both for term in each.words if not _is_partner(facts, term)]
+    is_about_marriage = any("married+" in term.opposites for each in both for term in each.terms)
+    # "Moved out after the divorce" tells no new status.
+    is_alone = are_slot_words(words, "marital") and not any(term.role for term in words)
+    return is_about_marriage and is_alone
+
+
+def _is_partner(facts: FactComparison, term: Term) -> bool:
+    """Return whether a word names the partner: "his wife", or a name that the newer fact does not replace."""
+    is_named = term.kind is TermKind.NAME and term.role == "to" and term not in facts.alignment.new
+    return is_named or is_spouse(facts, term)
 
 
 def _decide_dates(facts: FactComparison) -> RelationVerdict | None:

@@ -48,7 +48,7 @@ def find_other_subject(facts: FactComparison) -> str | None:
                 (not term.is_head and term.role in ("with", "for"))
                 or _is_job(facts, term)
                 or (statement is facts.new and is_receiver(facts, term))
-                or _is_spouse(facts, term)
+                or is_spouse(facts, term)
                 or _is_named_in_both(facts, statement, term)
                 or _is_in_both(facts, term)
             ):
@@ -274,7 +274,7 @@ def is_receiver(facts: FactComparison, person: Term) -> bool:
     return is_given and not person.is_head and (facts.new.is_ended or facts.new.is_changed)
 
 
-def _is_spouse(facts: FactComparison, person: Term) -> bool:
+def is_spouse(facts: FactComparison, person: Term) -> bool:
     """Return whether both facts tell the marital status, and a person is mentioned only as the partner."""
     is_partner = not person.keys.isdisjoint(_PARTNERS)
     return is_partner and not person.is_head and "marital" in facts.old.slots & facts.new.slots

@@ -24,6 +24,11 @@ UPDATES = {
     "en: a profession": ("Works as a welder", "Works as a paramedic"),
     "en: an age": ("Is 41 years old", "Is 42 years old"),
     "en: a marital status": ("Is single", "Is married"),
+    "en: a divorce": ("Is married", "Got divorced"),
+    "en: a divorce from the one named": ("Is married to Anna", "Is divorced"),
+    "en: a marriage after a divorce": ("Is divorced", "Is married"),
+    "ru: a divorce": ("Женат", "Развёлся с женой"),
+    "ru: a divorce from the one named": ("Женат на Ане", "Развёлся"),
     "en: a partner": ("Is single", "Has a girlfriend called Ines"),
     "en: a diet": ("Is a vegetarian", "Is now a vegan"),
     "en: an hour": ("Wakes up at 6", "Wakes up at 8"),
@@ -841,6 +846,13 @@ STILL_TRUE = (
     ("My boss is strict", "My boss is on vacation"),
     ("Moved from Leeds to York", "Moved from York to Leeds"),
     ("Weighs 92 kg", "Wants to get down to 80 kg"),
+    ("Is married", "Is afraid of divorce"),
+    ("Is married", "Moved out after the divorce"),
+    ("Женат", "Фотографирует свадьбы"),
+    ("Холост", "Мечтает о свадьбе"),
+    ("Is dating Tom", "Got divorced"),
+    ("Is married to Anna", "Is divorced from Maria"),
+    ("Женат на Ане", "Разведён с Машей"),
 )
 """Newer facts about a wish, a former time, a condition or another quality; the older fact holds."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.comparison import FactComparison
 from mnemon_consumers.domain.alignment.lexicon import list_lookup_forms, list_words
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic, is_verb, list_grammemes
+from mnemon_consumers.domain.alignment.rules.subject import is_spouse
 from mnemon_consumers.domain.alignment.rules.values.occupation import has_other_job, names_other_employer
 from mnemon_consumers.domain.alignment.rules.values.quantity import tells_former_age
 from mnemon_consumers.domain.alignment.rules.values.residence import keeps_home, names_only_origin
@@ -111,7 +112,7 @@ def _find_value_slot(facts: FactComparison) -> str | None:
     is_age_only = are_slot_words([t for t in facts.left if t.kind is not TermKind.NUMBER], "age")
     if "age" in slots and is_number and (is_age_only or facts.new.is_english):
         return "age"
-    if "marital" in slots and not _qualifies_noun(facts, "marital"):
+    if "marital" in slots and _tells_marital_status(facts):
         return "marital"
     if "diet" in slots and _has_other_diet(facts):
         return "diet"
@@ -175,6 +176,27 @@ def _has_other_diet(facts: FactComparison) -> bool:
     )
     is_named = any(are_slot_words((term,), "diet") and not is_listed(term, "attributes") for term in old)
     return is_named and are_slot_words(new, "diet")
+
+
+def _tells_marital_status(facts: FactComparison) -> bool:
+    """Return whether the newer fact gives another marital status: "got engaged", not "is afraid of divorce".
+
+    It does not if it ends a marriage to somebody else than the older fact names.
+    """
+    left, new = facts.alignment, facts.new
+    is_over = new.is_ended or any("married-" in t.opposites and not t.role for t in new.terms)
+    is_other = TermKind.NAME in list_kinds(left.old) and any(
+        term.kind is TermKind.NAME and term.role in ("", "from", "with") for term in left.new
+    )
+    first = next((term for term in left.new if term.kind in (TermKind.WORD, TermKind.PERSON)), None)
+    return not (is_over and is_other) and (first is None or _is_status(facts, first))
+
+
+def _is_status(facts: FactComparison, term: Term) -> bool:
+    """Return whether a word gives a marital status: "single", "boyfriend"; not in "after the divorce"."""
+    is_tie = any(stage.startswith("romance") for stage in term.stages)
+    is_named = is_tie or are_slot_words((term,), "marital") or is_spouse(facts, term)
+    return is_named and not term.role and not _qualifies_noun(facts, "marital")
 
 
 def _qualifies_noun(facts: FactComparison, slot: str) -> bool:
