@@ -63,7 +63,8 @@ class Lineage(Contract):
         "replace each other.",
     )
     unsupported: tuple[Text, ...] | None = Field(
-        default=None, description="Names and numbers in the text that no source contains."
+        default=None,
+        description="Names, numbers and dates in the text that the source messages do not support.",
     )
 
 
@@ -194,7 +195,9 @@ class FactUpdatedV1(FactEvent):
     fact: Fact = Field(description="The fact after the change.")
     former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
-        default=None, description="Reasons for the decision; absent if the verb `update` changed the fact."
+        default=None,
+        description="Reasons for the decision; absent if the content comes from the verb `update` or from a "
+        "merge.",
     )
     lineage: Lineage = Field(
         default=Lineage(),
@@ -386,7 +389,7 @@ class BatchSubmittedV1(Event):
 
 
 class BatchCompletedV1(Event):
-    """The batch has ended, and its results were read."""
+    """The batch has ended, and its results were read, as far as the provider delivered them."""
 
     batch_id: Identifier = Field(description="Id of the batch in mnemon.")
     answered: int = Field(ge=0, description="Number of the user's windows that were answered.")

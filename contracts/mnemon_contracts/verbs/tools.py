@@ -34,7 +34,7 @@ class StoredFact(Fact):
     )
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
-        description="Names and numbers in the fact that its source messages do not contain, if any; "
+        description="Names, numbers and dates in the fact that its source messages do not support, if any; "
         "a model may have invented them.",
     )
 

@@ -46,7 +46,7 @@ class FactRecord(NamedTuple):
         changed_at: the time of its current version, defined as for `saved_at`.
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
-        unsupported: names and numbers of the text that its source messages do not contain.
+        unsupported: names, numbers and dates of the text that its source messages do not support.
         names: names of people, places and things that a model extracted with the fact, spelled as in the
             text.
     """
