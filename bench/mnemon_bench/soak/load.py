@@ -42,7 +42,7 @@ Operation = Callable[[MemoryClient, str], Awaitable[object]]
 class SoakLoad:
     """Mixed load: operations at a fixed rate, until cancelled.
 
-    Each user is erased after `lifetime` seconds and begins again under the same name, so that the data folder
+    Each user is erased every `lifetime` seconds and begins again under the same name, so that the data folder
     has a bounded size. The erasures of different users are spread over the lifetime.
 
     Args:
