@@ -190,9 +190,10 @@ def _find_doubt(facts: FactComparison, verdict: RelationVerdict) -> str | None:
 
 
 def _is_only_one_about_planned_end(facts: FactComparison) -> bool:
-    """Return whether one fact is about an end that may come, and the other about no end, change or plan.
+    """Return whether one fact is about an end that may come, and the other is a plain statement.
 
-    For example, "Is thinking of quitting Acme" and "Works at Acme" are such facts.
+    A plain statement is no denial, and is about no end, change or plan. For example, "Is thinking of quitting
+    Acme" and "Works at Acme" are such facts.
     """
     others = [fact for fact in (facts.old, facts.new) if not fact.is_end_planned]
     return len(others) == 1 and not any(

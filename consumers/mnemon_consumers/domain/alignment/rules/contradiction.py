@@ -66,7 +66,8 @@ def _reports_change(facts: FactComparison) -> bool:
 def _has_swapped_roles(facts: FactComparison) -> bool:
     """Return whether a person does in one fact what the user does to that person in the other.
 
-    The result is False if the newer fact reports a change, or a fact has the word "by", as in the passive.
+    The result is False if the newer fact reports a change, or is Russian and tells an end, or if a fact has
+    the word "by", as in the passive.
     """
     verb, other = _find_predicate(facts.old), _find_predicate(facts.new)
     if verb is None or other is None or verb.text[:4] != other.text[:4] or _is_passive(facts):

@@ -25,7 +25,11 @@ names. Facts that give a value to the same slot need no share."""
 
 
 def decide_update(facts: FactComparison, evidence: str) -> RelationVerdict:
-    """Decide that the newer fact updates the older fact, unless something of the older fact would be lost."""
+    """Decide that the newer fact updates the older fact, unless that is doubtful.
+
+    It is doubtful if the facts share only details such as dates, or if a clause of the older fact would be
+    lost.
+    """
     if _shares_only_details(facts):
         return decide_undecided(facts, "the facts have only dates and numbers in common")
     if has_unmatched_clause(facts):

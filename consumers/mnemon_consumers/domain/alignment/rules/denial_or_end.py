@@ -206,7 +206,7 @@ def _differs_besides_denial(facts: FactComparison, left_new: tuple[Term, ...]) -
 
 
 def _decide_plan(facts: FactComparison, left_new: tuple[Term, ...]) -> RelationVerdict | None:
-    """Decide whether a sale carries out a plan of the older fact; None if there is no sale or no plan."""
+    """Decide whether a sale carries out a plan of the older fact; None if the facts do not tell it."""
     old, new = facts.old, facts.new
     is_wanted = old.is_planned and not old.is_past
     is_sale = any("trade-" in term.opposites for term in old.terms)
@@ -252,7 +252,7 @@ def _decide_whole_end(facts: FactComparison, left_new: tuple[Term, ...]) -> Rela
 
 
 def _decide_end_by_score(facts: FactComparison) -> RelationVerdict | None:
-    """Decide by the shares of words with a counterpart alone; None if they are small."""
+    """Decide by the shares of words with a counterpart; None if they are small."""
     if facts.old.is_negated != facts.new.is_negated and facts.score >= 0.75:
         return decide_update(facts, "one of the facts denies the statement of the other")
     if facts.old.is_ended and not facts.new.is_ended and facts.score >= 0.75:

@@ -133,7 +133,7 @@ _VERB: Final = re.compile(
     r"\b(?:\w{2,}(?:[её]т|ит|ют|ут|ат|ят)(?:ся)?|\w{2,}(?:аю|яю|ую|ею)(?:сь)?|люблю|хочу|живу|могу|есть|"
     r"долж(?:ен|на|ны)|нужн?[оаы]|нужен|надо|боится|боюсь)\b"
 )
-"""A verb of a clause, by its ending. Verbs in the past are left out; `_PAST` finds those before the end."""
+"""A verb of a clause, by its ending. Verbs in the past are left out; `_PAST` finds them."""
 
 
 def _is_in_past(text: str) -> bool:
