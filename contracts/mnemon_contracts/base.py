@@ -45,8 +45,8 @@ class InvalidBody(ValueError):
 class Contract(BaseModel):
     """Base class of events, requests, replies and their parts: values that are sent as JSON.
 
-    `parse` ignores unknown fields, so that an older consumer serves a newer bot. `create_strict` refuses them,
-    so that a misspelled field raises an error in the code that sends it.
+    `parse` ignores unknown fields, so that an older consumer serves a newer bot. `create_strict` refuses
+    them, so that a misspelled field raises an error in the code that sends it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
