@@ -12,7 +12,7 @@ _HEADER_BYTES: Final = 64
 """Number of bytes, from the start of a file, within which the stanza of a passphrase begins."""
 
 _PASSPHRASE_STANZA: Final = b"\n-> scrypt "
-"""Part of the header of a file that is encrypted with a passphrase; the first line is the version of age."""
+"""Part of the header of a file that is encrypted with a passphrase; the line before names the format."""
 
 
 class KeyUnusable(Exception):

@@ -147,7 +147,7 @@ class Mirror:
                     self._report(self.counts)
 
     async def _mirror_user(self, owner: Owner, position: int) -> None:
-        """Write a user's file as of a log position; remove it if the user has no memory."""
+        """Write a user's file as of a log position; remove it if the user has no fact, field or task."""
         text = "".join(f"{line}\n" for line in await self._load_lines(owner, position))
         if text:
             self.counts.written += self._folder.write_file(owner, text)

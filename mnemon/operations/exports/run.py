@@ -32,7 +32,7 @@ class ExportCounts:
 
     Attributes:
         position: log position up to which events are exported.
-        users: users with a memory, written so far.
+        users: users with at least one line so far.
         lines: lines written so far.
     """
 

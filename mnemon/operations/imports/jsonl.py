@@ -108,7 +108,7 @@ class JsonLinesReader:
         return IncomingEvent(place, owner[1], event, record, conversation, owner[0], n)
 
     def _require_one_source(self, place: str, tenant: str, user: str) -> None:
-        """Check that no two users become one: another name is for lines of one user, or of one tenant.
+        """Check that `user` or `tenant`, if given, does not join several users or tenants.
 
         Raises:
             NotReadable: the line before has another user or tenant, and `user` or `tenant` is given.
