@@ -209,8 +209,8 @@ async def confirm(
 ) -> ExitCode:
     """Confirm a move: forward the last late events; the move can no longer be reverted.
 
-    The former deployment keeps its copy, and answers requests with the error `moved`. `mnemon tenant status`,
-    run in the former deployment, counts events that arrive later.
+    The former deployment keeps its copy, and answers requests other than `erase` with the error `moved`.
+    `mnemon tenant status`, run in the former deployment, counts events that arrive later.
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """

@@ -168,7 +168,7 @@ def _show_extent(audit: "Audit") -> None:
         typer.echo(f"waiting       {waiting} for the sweep that removes their content")
     if audit.beyond:
         beyond = format_count(audit.beyond, "position")
-        typer.echo(f"not checked   {beyond} of the log that persist has not handled yet")
+        typer.echo(f"not checked   {beyond} of the log that persist had not handled when the audit began")
     if audit.extract.oldest:
         hours = audit.extract.oldest.total_seconds() / 3600
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")

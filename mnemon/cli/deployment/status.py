@@ -32,7 +32,8 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     Windows are ranges of messages that `extract` reads for facts: due, waiting for a retry, in batches of a
     provider, or given up. Background work of a tenant that is out of budget waits for the next day (UTC).
 
-    Exits with code 0 if the system is healthy, 1 if there is a problem, 3 if a server does not answer.
+    Exits with code 0 if the system is healthy, 1 if there is a problem, 3 if NATS or the database does not
+    answer.
 
     Example: `mnemon status --data ./memory --json`
     """

@@ -35,7 +35,14 @@ def history(
     conversation: Annotated[
         str | None, typer.Option(help="Conversation to show. Default: the current conversation.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of newest messages to show.")] = 30,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Maximum number of entries to show: the newest messages, and the tools that they called.",
+        ),
+    ] = 30,
     before: Annotated[
         int | None,
         typer.Option(
@@ -81,7 +88,8 @@ def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> No
         typer.echo(make_printable(message.content))
     if not reply.messages:
         typer.echo("no messages")
-    # An entry that names tools may have had no room, so one entry less than requested tells nothing.
+    # If the limit has room for an entry with tools but not for its message, both are left out: older messages
+    # may exist although the reply has one entry less than requested.
     elif reply.left_out or len(reply.messages) >= limit - 1:
         older = f"--conversation {quote(reply.conversation or '')} --before {reply.messages[0].seq}"
         if as_of is not None:

@@ -143,7 +143,7 @@ def complete_command(command: str, data: Path | None) -> str:
 
 
 def complete_next_step(text: str, data: Path | None) -> str:
-    """Append the `--data` of the current command to a text that names a command with this option.
+    """Append the `--data` of the current command to a text that names a command of `_COMMAND_ON_STACK`.
 
     Return the text unchanged if it has `--data` already, or names no such command, or if `data` is None.
     """

@@ -133,7 +133,7 @@ def show_replay() -> Iterator[ReplayBar]:
 _KINDS: Mapping[str, str] = {
     "live": "live",
     "former": "former",
-    "next": "being rebuilt",
+    "next": "not live yet",
     "as of": "snapshot",
 }
 

@@ -212,7 +212,7 @@ def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManage
 
 
 def _serve_gateway(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[GatewayAddress]":
-    """Serve the gateway with its own login, which permits less than that of the consumers."""
+    """Serve the gateway with its own login; an operator's login creates the first key."""
     from mnemon.gateway.launcher import serve_gateway
 
     return serve_gateway(stack.data, _apply_login(stack, "gateway"), _apply_login(stack, "operator"), port)
