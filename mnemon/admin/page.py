@@ -99,7 +99,7 @@ Handler = Callable[[Visit], Coroutine[Any, Any, Response]]
 
 
 class PageSection:
-    """The pages of one section; the navigation shows its title and links to its first page, `home`."""
+    """The pages of one section, its title, and the path of its first page, `home`."""
 
     def __init__(self, title: str, home: str) -> None:
         self.title = title

@@ -12,8 +12,8 @@ from mnemon.gateway.problems import build_problem
 class KeyCheck:
     """ASGI middleware that identifies callers, and counts each request as open until it ends.
 
-    A request without a valid key is refused before its body is read, so that a slow body does not count
-    toward the limit of open requests.
+    A request without a valid key is refused before its body is read, and does not count toward the limit of
+    open requests.
 
     Args:
         application: the application that gets requests with a valid key, and requests outside `prefix`.

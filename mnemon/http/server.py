@@ -20,7 +20,7 @@ MIN_READ_BYTES = 64 * 1024
 """Bytes that a client has to read in `READ_SECONDS`: 2 KiB/s."""
 
 IDLE_SECONDS = 30.0
-"""Seconds after which a connection ends that has no open request, and whose client reads no answer."""
+"""Seconds between two checks of a connection, which ends if it had no request and no read between them."""
 
 
 class SlowClientProtocol(H11Protocol):
