@@ -1,1 +1,1 @@
-"""HTTP gateway for programs without NATS: routes for events and verbs, `/mcp`, and the proxy."""
+"""HTTP gateway for programs without NATS: routes below `/v1`, `/mcp`, the proxy and probes."""

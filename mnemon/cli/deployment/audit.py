@@ -35,8 +35,8 @@ async def audit(
     stores.
 
     The audit reads the log up to the applied position of `persist`; consumers keep running. It
-    computes the expected result of each event and compares it with the stored rows and vectors. It changes
-    nothing.
+    computes the expected rows of each event, compares them with the stored rows, and compares the vectors
+    with the stored rows. It changes nothing.
 
     Exits with code 0 if everything is accounted for, 1 if the audit finds a fault, 3 if a server does not
     answer.

@@ -1,4 +1,4 @@
-"""Actions of `mnemon rebuild`: rebuild, verify, swap back, list and drop generations."""
+"""Actions of `mnemon rebuild`: rebuild, verify, swap back, make snapshots, list and drop generations."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping

@@ -1,1 +1,1 @@
-"""Shared parts of all commands: output, exit codes, signals."""
+"""Shared parts of all commands: output, exit codes, signals, questions."""

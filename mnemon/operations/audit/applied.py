@@ -128,7 +128,7 @@ def _get_table(row: Row) -> str:
 def _list_erased_starts(row: Row) -> set[int]:
     """Return the positions of the rows of `starts` that the erasure of a conversation writes.
 
-    These are the beginnings of the conversation's spans, and the last position at which it discarded its
+    These are the beginnings of the conversation's spans, and the position of its last start that discarded
     earlier messages. For any other row, return an empty set.
     """
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:

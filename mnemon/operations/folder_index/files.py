@@ -37,8 +37,8 @@ class FolderFiles(NamedTuple):
 
     Attributes:
         origin: `repository` for a folder in a git repository, otherwise `folder`.
-        paths: paths of the files, relative to the folder, with `/` as separator, sorted. If git has not listed
-            them, a folder that cannot be read is listed in place of its files, and ends with `/`.
+        paths: paths of the files, relative to the folder, with `/` as separator, sorted. If git has not
+            listed them, a folder that cannot be read is listed in place of its files, and ends with `/`.
     """
 
     origin: Origin

@@ -95,7 +95,7 @@ async def hold_move_leases(*sites: TenantSite | None) -> AsyncIterator[None]:
     """Keep all other commands from moving the tenant, from or to any of the deployments, during the block.
 
     Raises:
-        MoveRefused: another command moves the tenant, and the message names the process of that command; or
+        MoveRefused: another command moves the tenant, and the message names its process if it is known; or
             another process has changed the residence during the block.
         LeaseLost: the lease was lost during the block, so that another command may move the tenant now.
         DatabaseUnavailable: a database does not answer.
