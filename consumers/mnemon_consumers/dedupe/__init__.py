@@ -1,1 +1,1 @@
-"""The `dedupe` consumer, which decides whether each proposed fact is kept, merged or rejected."""
+"""The `dedupe` consumer, which decides if a proposal is kept, changes or repeats a fact, or is rejected."""

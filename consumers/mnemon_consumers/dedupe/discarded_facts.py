@@ -22,8 +22,8 @@ async def forget_discarded_facts(
     `kept` has the ids of the kept facts.
 
     Only messages before the newest discard at which the setting `discard_facts` was on count as discarded.
-    Turning the setting on later forgets nothing. A fact that was saved by a tool, imported or changed by the
-    verb `update` stays.
+    Turning the setting on later forgets nothing. A fact that was saved or confirmed by a tool, imported, or
+    changed by the verb `update`, stays.
 
     Raises:
         nats.errors.Error: the log or the settings cannot be read now.

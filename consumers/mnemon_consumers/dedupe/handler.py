@@ -116,7 +116,7 @@ class DedupeConsumer:
         # The semaphore admits the user who waited longest, so after a turn a user waits behind all others.
         async with self._slots:
             if self._settings.is_suspended(owner[0]):
-                return FAILED  # a user's further turns run without deliveries
+                return FAILED  # a user's further turns do not pass through `handle`, which checks this too
             try:
                 return await self._processor.decide(self.broker.connection, owner, limits_at=limits_at)
             except TRANSIENT as error:
