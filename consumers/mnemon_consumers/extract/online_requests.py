@@ -230,7 +230,7 @@ class OnlineRequester:
         transaction: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
-        """Drop answers about windows that were erased meanwhile, and messages of cleared windows."""
+        """Drop answers about windows erased meanwhile, and the messages of cleared or discarded windows."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.await_clears(connection, owners)
         remaining = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))

@@ -29,9 +29,10 @@ class WindowRequest:
 
     Attributes:
         messages: the messages of the window that are worth reading and still visible, oldest first, as a
-            model is shown them; empty after a clear.
+            model is shown them; empty if none is left, as after a clear.
         known: the user's facts that have not expired, most important first.
-        pairs: undecided pairs that the request also asks about; `known` has the texts of their facts.
+        pairs: undecided pairs that the request also asks about. Until the request is sent, `known` has
+            the texts of their facts.
     """
 
     window: StoredWindow

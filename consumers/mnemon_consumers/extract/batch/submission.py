@@ -115,9 +115,9 @@ class BatchSubmitter:
         """Submit a batch that the provider does not have.
 
         The windows of the batch are appended to the log first. If the process ends after that, the log
-        shows that the provider may have the batch. A window leaves the batch if it was cleared, if its
-        request cannot be built or does not fit, or if the settings or the budget of its tenant no longer
-        allow the request. If no window is left, the batch is completed instead.
+        shows that the provider may have the batch. A window leaves the batch if it has no message left to
+        read, if its request cannot be built or does not fit, or if the settings or the budget of its tenant
+        no longer allow the request. If no window is left, the batch is completed instead.
 
         Raises:
             ModelRefused: the provider does not support batches, or refuses the batch.
@@ -177,8 +177,8 @@ class BatchSubmitter:
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
         """Return the windows of the batch with their requests.
 
-        A window leaves the batch if it is cleared, if its request cannot be built or exceeds the batch's
-        limits, or if its tenant's settings or budget no longer allow the request.
+        A window leaves the batch if it has no message left to read, if its request cannot be built or
+        exceeds the batch's limits, or if its tenant's settings or budget no longer allow the request.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
