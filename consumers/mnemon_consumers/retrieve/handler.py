@@ -42,7 +42,7 @@ SERVICE: Final = "mnemon"
 
 
 class RetrieveConsumer:
-    """Consumer that answers requests of bots; without `vector_index` there is no search."""
+    """Consumer that answers requests of bots; without `vector_index`, searches are degraded."""
 
     def __init__(self, database: Database, vector_index: VectorIndex | None, deployment: Deployment) -> None:
         self._database = database

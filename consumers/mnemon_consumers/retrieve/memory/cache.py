@@ -173,8 +173,8 @@ class UserCache:
 class CountCache:
     """Cache of message counts of recently requested conversations. New messages do not drop the counts.
 
-    Projected messages stay the same until they are cleared or erased together with all messages before them.
-    Counts are not used if the view of the conversation lacks messages after the counted ones.
+    Projected messages stay the same until they are cleared, discarded or erased together with all messages
+    before them. Counts are not used if the view of the conversation lacks messages after the counted ones.
     `Memory.drop_all` replaces the cache, so each read has to use one and the same cache throughout.
     """
 

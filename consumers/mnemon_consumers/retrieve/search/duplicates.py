@@ -224,8 +224,8 @@ def _list_times(times: Sequence[_QualifiedTime], length: int) -> list[str]:
 def _order_terms(clause: str) -> tuple[list[int | str], list[_QualifiedTime]]:
     """Return two lists: the terms of a clause, then its particles; and the times of the clause.
 
-    Each term comes after its `_QUALIFIERS`. One of `_PARTICLES` at the beginning of a clause, or
-    "on" right before a time, is a preposition.
+    Each term comes after its `_QUALIFIERS`. One of `_PARTICLES` right before the first term of a
+    clause, or "on" right before a time, is a preposition.
     """
     ordered: list[int | str] = []
     particles: list[str] = []

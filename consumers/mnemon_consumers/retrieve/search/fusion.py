@@ -32,8 +32,10 @@ class FusedCandidate(NamedTuple):
 
     Attributes:
         payload: payload of its point.
-        score: the weighted sum of `words` and `meaning`, 0 to 1; an item that is best in both has 1.
-        words: its scaled score by words, 0 to 1; 0 if words did not find the candidate.
+        score: the weighted sum of `words` and `meaning`, 0 to 1; an item that is best in both has 1, and so
+            has a message that was found by its time.
+        words: its scaled score by words, 0 to 1; 0 if words did not find the candidate. For a message that
+            was found by its time, its informativeness.
         meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find the candidate.
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
         similarity: cosine with the query; 0 if the ranking by meaning lacks the candidate, None without

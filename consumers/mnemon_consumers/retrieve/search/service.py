@@ -43,7 +43,7 @@ class Search:
         vector_index: VectorIndex | None,
         reranker: HitReranker | None = None,
     ) -> None:
-        """Create the search; without `vector_index` no scope can be searched."""
+        """Create the search; without `vector_index`, it finds only messages of a period in the query."""
         vectors = vector_index.vectors if vector_index else None
         embedder = vector_index.embedder if vector_index else None
         thresholds = embedder.thresholds if embedder else None
@@ -92,9 +92,10 @@ class Search:
             limit: maximum number of hits of each scope.
             threshold: minimum score of a hit; None excludes messages that probably do not answer the query,
                 and other items with less than `DOUBTFUL_SHARE` of the best score of their scope, unless a
-                reranker has scored them. Candidates with neither a word of the query nor a similarity above
-                the noise of the embedding model are always excluded. Neighbours of other messages, messages
-                of a period that the query names, and facts linked by a name, may be hits without either.
+                reranker has scored them. Candidates with neither a word or concept of the query nor a
+                similarity above the noise of the embedding model are always excluded. Neighbours of other
+                messages, messages of a period that the query names, and facts linked by a name, may be hits
+                without either.
             settings: settings of the tenant.
             min_seq: log position that the hits have to reflect.
             documents: values of `collection` or `origin` that documents must have; None for all documents.

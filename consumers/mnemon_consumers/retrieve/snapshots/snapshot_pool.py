@@ -69,7 +69,7 @@ class SnapshotPool:
         vector_index: VectorIndex | None,
         reranker: HitReranker | None = None,
     ) -> None:
-        """Create the pool; `vector_index` is the live vector index. Without it snapshots have no search."""
+        """Create the pool with the live vector index, without which snapshots have no vectors."""
         self._deployment = deployment
         self._settings = settings
         self._vector_index = vector_index

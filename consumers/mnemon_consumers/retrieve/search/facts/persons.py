@@ -62,9 +62,10 @@ RELATIVES: Final = frozenset(_RELATIVES.split())
 
 @lru_cache(maxsize=REMEMBERED)
 def find_fact_person(text: str) -> Person | None:
-    """Return whom a fact is about, by its first words; None if they do not tell, or name both.
+    """Return whom a fact is about, by its first words; None if they do not tell, or introduce a person.
 
-    The first `LONGEST_SUBJECT` words within the first `READ` characters may name the person.
+    The first `LONGEST_SUBJECT` words within the first `READ` characters may name the person. A fact that
+    begins with "My brother and I" is about the user.
     """
     words = _WORD.findall(_strip_possessives(text[:READ].lower()))
     for place, word in enumerate(words[:LONGEST_SUBJECT]):

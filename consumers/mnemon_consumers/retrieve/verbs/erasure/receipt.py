@@ -91,7 +91,7 @@ def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 def sum_counts(counts: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
     """Return the sums by store of the counts of several erasures.
 
-    `vectors` is absent if one of the counts lacks it, because the vector store did not answer.
+    `vectors` is absent if one of the counts lacks it.
     """
     sums: Counter[str] = Counter()
     for each in counts:
