@@ -4,9 +4,9 @@ After `TURN_SECONDS` no further step begins, so that other conversations are com
 
 This module writes summaries to the log only. Each step waits until the projections have the user's chat
 events, summaries and erasures, then reads them. Before the outcome is appended to the log, the step is
-compared with the projections again, because the model may answer late. If messages are cleared after this
-comparison, the messages and the summary are below the watermark, so neither is shown. If the user or the
-conversation is erased after this comparison, the summary is removed from the log again.
+compared with the projections again, because the model may answer late. If messages are cleared or
+discarded after this comparison, the messages and the summary are below the watermark, so neither is shown.
+If the user or the conversation is erased after this comparison, the summary is removed from the log again.
 """
 
 import asyncio
@@ -176,7 +176,7 @@ class Compactor:
         if isinstance(step, SummaryStep):
             messages = await self._load_messages(place, step)
             if [each.seq for each in messages] != list(step.messages):
-                return None  # messages were cleared or erased meanwhile
+                return None  # messages were removed meanwhile
             request = build_message_request(messages, settings)
         else:
             request = build_summary_request(step.summaries, settings)

@@ -116,7 +116,7 @@ def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutco
             _add_sweep(batch, owner, delivery)  # the former version may have more chunks
         case SummaryWrittenV1() | SummaryMergedV1():
             batch.summaries.append(build_summary_item(owner, event.summary_id, event_id, event.text))
-            # The summary may replace others, or cover messages that were cleared meanwhile.
+            # The summary may replace others, or cover messages that were removed meanwhile.
             _add_sweep(batch, owner, delivery)
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
             _add_sweep(batch, owner, delivery)

@@ -79,7 +79,7 @@ async def sweep_points(
 
 
 def _list_removal_filters(owner: Owner) -> Iterator[str]:
-    """Yield filters for the events that write or end facts, clear messages, or erase a user's content.
+    """Yield filters for the events that write or end facts, or clear, discard or erase content.
 
     The position in the sweep's trigger may be lower than that of the last such event: batches handled at the
     same time publish triggers in any order, and the server keeps only the last one published for each user.

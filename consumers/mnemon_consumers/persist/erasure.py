@@ -1,4 +1,7 @@
-"""Completion of erasures whose rows are deleted: in log, dead letters, triggers and open windows.
+"""Completion of erasures whose rows are deleted from the projections that `persist` writes.
+
+An erasure also removes messages from the log, the dead letters and the triggers, open windows, and the rows
+of the other generations. It is entered in the erasure register, if one is configured.
 
 Late events of erased users are left out by the statements that store rows, in
 `mnemon_infra.database.projections.writer`.
