@@ -239,7 +239,7 @@ async def _choose_existing(
 ) -> list[Statement]:
     """Set the search path to a generation, and return the statements on the projections that it has.
 
-    An older generation lacks some projections. For a schema of another program, the list is empty.
+    An older generation may lack some projections. For a schema of another program, the list is empty.
     """
     await _set_search_path(connection, schema)
     cursor = await connection.execute(

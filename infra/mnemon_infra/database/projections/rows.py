@@ -37,8 +37,8 @@ SWEPT_AFTER: Final = {
 }
 """Memory events after which a user has to be swept.
 
-These are endings, removals, and events that may reach the log after the end of their fact, or after the clear
-of their messages.
+These are endings, removals, and events that may reach the log after the end of their fact, or after
+their messages were cleared or discarded.
 """
 
 _REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}

@@ -20,8 +20,8 @@ _KNOWN_NAMES: Final = frozenset(
 )
 """Names of the fields of all events.
 
-Queries over several kinds of events read these fields, so a row must have none of these that the contract of
-its event lacks.
+Queries over several kinds of events read these fields. So a row leaves out an unknown field that has one of
+these names.
 """
 
 
