@@ -19,7 +19,9 @@ PURGED_AT_ONCE: Final = 20_000
 
 
 async def raise_last_position(connection: Client, above: int, progress: Callable[[int, int], None]) -> int:
-    """Write and remove fillers until the log's last position is `above` or higher. Return their number.
+    """Write and remove fillers until the log's last position is `above` or higher.
+
+    Return the number of positions by which the log has grown, events of other clients included.
 
     If the process is killed, repeat the call: the second call also removes the fillers that the first one
     left, and the subject of fillers from the log's configuration.

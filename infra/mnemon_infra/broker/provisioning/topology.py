@@ -45,8 +45,7 @@ STREAMS = (
         subjects=["work.>", "schedule.>"],
         retention=RetentionPolicy.WORK_QUEUE,
         storage=StorageType.FILE,
-        # At most one trigger per user and consumer waits: a newer trigger replaces the older one without
-        # loss.
+        # A newer trigger replaces an older one of the same subject without loss.
         max_msgs_per_subject=1,
         discard=DiscardPolicy.OLD,
         allow_msg_schedules=True,
