@@ -53,7 +53,7 @@ class ProviderError(NamedTuple):
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
     def describe(self, instructions: str, text: str) -> str:
-        """Return code, parameter and message, without words of the message that may come from the request.
+        """Return code, parameter and message, without words of the message that may come from `text`.
 
         Return an empty text if the error has none of the three.
         """

@@ -1,8 +1,8 @@
 """Concepts of words, in English and Russian.
 
 Texts about the same thing share a concept even if they share no word: a question may say `job`, in Russian
-`работа`, and the message `office`, in Russian `контора`. Static vectors relate such words in English only.
-The concepts are terms of sparse vectors, beside the words, so that searches weigh them by rarity too.
+`работа`, and the message `office`, in Russian `контора`. The concepts are terms of sparse vectors, beside the
+words, so that searches weigh them by rarity too.
 
 A concept may have members, such as the makes of cars. A text with a member has the concept, so that "What is
 my car?" finds "I drive a Skoda". A query with a member does not, so that "Skoda" does not find other makes.

@@ -40,7 +40,7 @@ PAGE = 100
 NO_SUCH_PATH = (404, 405, 501)
 
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
-"""Lifetime of a batch's results at OpenAI: 30 days, as OpenAI keeps the file of requests."""
+"""Lifetime of a batch's results at OpenAI: 30 days, as long as OpenAI keeps the file of requests."""
 
 _UNASKED_CODES = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
