@@ -50,7 +50,7 @@ _PASSING = {
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.INTERNAL,
-    # The collections were dropped or the key was changed: requests work again once an operator corrects this.
+    # The collections were dropped or the key was changed: requests work again once this is corrected.
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.PERMISSION_DENIED,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
