@@ -47,7 +47,7 @@ class MemoryClient(MemoryTools):
             answer = await model([message.model_dump(exclude_none=True) for message in context.messages])
             await memory.publish("u42", "assistant", answer)
 
-    Ids are any non-empty strings of up to 255 bytes. `conversation=None` means the user's current
+    Ids are non-empty strings of up to 255 bytes, without U+0000. `conversation=None` means the user's current
     conversation, which was started last, by `start` or by its first message.
 
     The client retries a publish with the same event id, so an event is stored once even if an answer was

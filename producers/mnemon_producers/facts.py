@@ -1,4 +1,4 @@
-"""Client of the verbs about facts: save, read, search, get, update, forget and restore."""
+"""Client of the verbs about facts: save, read, search, get, update and forget."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -65,7 +65,7 @@ class Questioner:
             expected: type of the reply.
             version: version of the verb whose contract `request` is, such as 2 for `SearchV2`.
             request_id: id of the request. A request that adds a fact, a task or a document, changes a fact by
-                its id, or sets the user's data has its effect once for each `request_id`; others ignore it.
+                its id, or sets the user's data has its effect once for each `request_id`.
 
         Raises:
             InvalidId: `user` cannot be an id.

@@ -88,10 +88,9 @@ const UNAVAILABLE_CODES: ReadonlySet<string> = new Set(["unavailable", "timeout"
  * returns the event's log position. A request with this position as `min_seq` waits for the event; `seen_seq` of the
  * reply shows whether the reply reflects it.
  *
- * A request or event that cannot be sent throws `InvalidId` or `InvalidBody`, which names the field, before anything is
- * sent. A publish or request without an answer throws `PublishFailed` or `AskFailed`. `context` throws none of
- * these errors, and `search` throws no `AskFailed` while the memory does not answer: their replies then name
- * `"memory"` in `degraded`.
+ * An invalid id or field throws `InvalidId` or `InvalidBody`, which names the field. A request without a result throws
+ * `AskFailed`, and a publish without a confirmation `PublishFailed`. `context` throws none of these errors, and
+ * `search` throws no `AskFailed` while the memory does not answer: their replies then name `"memory"` in `degraded`.
  */
 export class MemoryClient implements AsyncDisposable {
   readonly #transport: Transport;

@@ -23,7 +23,7 @@ export class MnemonError extends Error {
 /** No connection to NATS: the address is missing or not a string, or no server answered or accepted the credentials. */
 export class NotConnected extends MnemonError {}
 
-/** An id that cannot be stored or sent: empty, too long, or with characters that are not allowed. Nothing was sent. */
+/** An id, or the API key of `connectHttp`, that cannot be stored or sent. Nothing was sent. */
 export class InvalidId extends MnemonError {
   constructor(
     readonly field: string,
