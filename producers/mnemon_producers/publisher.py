@@ -300,7 +300,7 @@ class Publisher:
 
 
 def _generate_id() -> str:
-    return token_urlsafe(15)  # 20 characters: every stored message carries two of them
+    return token_urlsafe(15)  # 20 characters: a message of a batch carries two of them
 
 
 async def _iterate_events(events: Events) -> AsyncIterator[ChatEvent]:
