@@ -589,7 +589,7 @@ export interface StoredFact {
    */
   score?: number;
   /**
-   * Names and numbers in the fact that its source messages do not contain, if any; a model may have invented them.
+   * Names, numbers and dates in the fact that its source messages do not support, if any; a model may have invented them.
    */
   unsupported?: string[];
 }
@@ -1534,7 +1534,7 @@ export interface UpdateV2 {
   query?: string | null;
 }
 /**
- * The batch has ended, and its results were read.
+ * The batch has ended, and its results were read, as far as the provider delivered them.
  */
 export interface BatchCompletedV1 {
   /**
@@ -1806,7 +1806,7 @@ export interface Lineage {
    */
   answer?: string | null;
   /**
-   * Names and numbers in the text that no source contains.
+   * Names, numbers and dates in the text that the source messages do not support.
    */
   unsupported?: string[] | null;
 }
@@ -2142,7 +2142,7 @@ export interface FactUpdatedV1 {
    */
   former: Fact;
   /**
-   * Reasons for the decision; absent if the verb `update` changed the fact.
+   * Reasons for the decision; absent if the content comes from the verb `update` or from a merge.
    */
   decision?: Decision | null;
   /**
