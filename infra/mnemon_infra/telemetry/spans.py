@@ -57,8 +57,20 @@ class SpanFactory:
     @contextmanager
     def trace_block(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
         """Trace the block as a span of the trace that `traceparent` names."""
-        with self._tracer.start_as_current_span(name, _parse_context(traceparent), attributes=attributes):
-            yield
+        with self._tracer.start_as_current_span(
+            name,
+            _parse_context(traceparent),
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                # The message and the traceback may quote a text.
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(StatusCode.ERROR)
+                raise
 
     def record_delivery(
         self,

@@ -7,16 +7,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 
 class ReceivedSpan(NamedTuple):
-    """A span; `process` has the names of the consumers in the process that sent the span."""
+    """A span; `process` has the names of the consumers in the process that sent the span.
+
+    `end` has the serialized status and events of the span.
+    """
 
     trace_id: str
     name: str
     service: str
     process: tuple[str, ...]
     attributes: dict[str, str]
+    is_failed: bool
+    end: bytes
 
 
 class Collector:
@@ -43,6 +49,8 @@ class Collector:
                         each.key: each.value.string_value or str(each.value.int_value)
                         for each in span.attributes
                     },
+                    span.status.code == Status.STATUS_CODE_ERROR,
+                    b"".join(part.SerializeToString() for part in (span.status, *span.events)),
                 )
                 for scope in sent.scope_spans
                 for span in scope.spans

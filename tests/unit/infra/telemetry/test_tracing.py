@@ -74,3 +74,15 @@ async def test_an_event_has_one_trace_for_all_consumers(monkeypatch: pytest.Monk
 async def test_sampler_decides_about_new_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     collector = await spans_of(monkeypatch, delivery(1, SENT), delivery(2, None), sampled="always_off")
     assert {span.attributes["mnemon.seq"] for span in collector.spans} == {"1"}
+
+
+async def test_span_of_a_failed_block_has_no_text_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        async with tracing.trace_process(("dedupe",)):
+            with pytest.raises(ValueError, match="likes tea"), tracing.trace_block("dedupe decide", SENT):
+                raise ValueError("Anna likes tea")
+    [span] = collector.spans
+    assert span.is_failed
+    assert span.attributes == {"error.type": "ValueError"}
+    assert b"Anna" not in span.end
