@@ -17,6 +17,7 @@ from ijson.common import JSONError
 from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
     ImportRecord,
+    IncomingEvent,
     LeftOutRecord,
     NotReadable,
     RefusedRecord,
@@ -93,10 +94,12 @@ def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[Impor
         try:
             # A message without a time gets the time of the message before it.
             said_at = parse_unix_time(message.get("create_time")) or said_at or _parse_begin(conversation)
-            yield _read_message(speaker, where, name, title, message, said_at)
+            record = _read_message(speaker, where, name, title, message, said_at)
         except ValueError as error:
-            yield RefusedRecord(where, "create_time", str(error), message)
-        title = None  # only the first message has the title in its metadata
+            record = RefusedRecord(where, "create_time", str(error), message)
+        if isinstance(record, IncomingEvent):
+            title = None  # only the first imported message has the title in its metadata
+        yield record
 
 
 def _find_current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:

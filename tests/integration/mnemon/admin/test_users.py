@@ -11,7 +11,7 @@ from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import browsing, words
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, indexed
+from tests.support.stock_client import Stock, indexed, persisted
 
 WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
 ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
@@ -47,6 +47,15 @@ async def test_user_pages_list_show_change_and_erase(
         odd = await browser.see("/user/conversations", **ODD)
         assert "&lt;script&gt;" in odd
         assert "<script>alert" not in odd
+
+        # The link to earlier messages does not depend on where an entry with tools is cut.
+        await stock.say("Is it open?", place="acme.ben.shop")
+        await stock.say("Let me see", place="acme.ben.shop", tool_calls=[{"name": "hours"}])
+        await persisted(stock.connection, await stock.say("It is open", place="acme.ben.shop"))
+        shop: dict[str, Any] = {"tenant": "acme", "user": "ben", "conversation": "shop"}
+        cut = await browser.see("/user/conversations", **shop, limit="2")
+        assert ("Let me see" in cut, "Earlier messages" in cut) == (False, True)
+        assert "Earlier messages" not in await browser.see("/user/conversations", **shop, limit="20")
 
         # The page of a fact shows its lineage.
         seen = words(await browser.see("/user/fact", **WHOSE, id="pf_001"))

@@ -64,6 +64,19 @@ def test_message_keeps_its_conversation_time_and_title() -> None:
     assert second.event.metadata is None
 
 
+def test_the_first_imported_message_has_the_title() -> None:
+    hidden = {"is_visually_hidden_from_conversation": True}
+    later = tree(
+        node("s", None, "system", "Hidden", metadata=hidden),
+        node("q", "s", "user", "Hello"),
+        node("a", "q", "assistant", "Hi"),
+    )
+    left_out, first, second = found(later)
+    assert isinstance(left_out, LeftOutRecord)
+    assert first.event.metadata == {"openai": {"title": "T"}}
+    assert second.event.metadata is None
+
+
 def test_a_message_without_a_time_was_said_after_the_one_before_it() -> None:
     later = tree(
         node("a", None, "user", "x", create_time=None),
