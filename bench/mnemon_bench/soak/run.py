@@ -63,7 +63,7 @@ async def run(
         were refused, by name.
 
     Raises:
-        ValueError: the run is too short for a trend.
+        mnemon_bench.soak.trend.TooFewSamples: the run is too short, or NATS or the database did not answer.
         ExceptionGroup: an operation of the load failed with an error that `SoakLoad` does not count.
     """
     seconds = hours * 3600

@@ -45,6 +45,10 @@ class Trend(NamedTuple):
         return self.growth > self.bound
 
 
+class TooFewSamples(ValueError):
+    """A soak has too few samples for a trend; the message has the reason and the next step."""
+
+
 def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> Trend:
     """Return the trend of a series by the Theil–Sen estimator.
 
@@ -57,12 +61,12 @@ def find_trend(name: str, seconds: Sequence[float], values: Sequence[float]) -> 
         values: value of each sample.
 
     Raises:
-        ValueError: fewer than two samples come after the warm-up.
+        TooFewSamples: fewer than two samples come after the warm-up.
     """
     begin = seconds[-1] * WARM_UP
     points = [(at, value) for at, value in zip(seconds, values, strict=True) if at >= begin]
     if len(points) < 2:
-        raise ValueError(
+        raise TooFewSamples(
             f"{name} has {len(points)} samples after the warm-up, and a trend needs two; run the soak for "
             "more hours"
         )
@@ -82,8 +86,12 @@ def find_trends(samples: Sequence[Mapping[str, float]]) -> list[Trend]:
     A series has the value 0 in a sample that lacks it.
 
     Raises:
-        ValueError: fewer than two samples come after the warm-up.
+        TooFewSamples: there is no sample, or fewer than two come after the warm-up.
     """
+    if not samples:
+        raise TooFewSamples(
+            "no sample was taken, because NATS or the database did not answer; run the soak again"
+        )
     names = sorted({name for sample in samples for name in sample} - {"seconds"})
     seconds = [sample["seconds"] for sample in samples]
     return [

@@ -170,6 +170,7 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> ExitCode:
 async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
     """Run the soak on temporary servers, write its samples and its plot, and report how each series grew."""
     from mnemon_bench.soak import run, sparkline_sheet
+    from mnemon_bench.soak.trend import TooFewSamples
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
@@ -177,9 +178,12 @@ async def _bench_soak(hours: float, samples: Path, as_json: bool) -> ExitCode:
     configure_logging(level=logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         async with run_stack(Path(folder), Deployment.model_construct()) as stack:
-            measured = await run.run(
-                stack.deployment, Path(folder), hours=hours, samples=samples, report=_print_progress
-            )
+            try:
+                measured = await run.run(
+                    stack.deployment, Path(folder), hours=hours, samples=samples, report=_print_progress
+                )
+            except TooFewSamples as error:
+                refuse(ExitCode.NEGATIVE_RESULT, str(error))
     sparkline_sheet.write_sheet(samples.with_suffix(".svg"), run.read_samples(samples))
     if not as_json:
         _show_trends(measured.pop("trends"))

@@ -11,7 +11,7 @@ from mnemon.cli.app import app
 from mnemon.cli.terminal.exit_code import ExitCode
 from mnemon_bench.soak.run import make_figures
 from mnemon_bench.soak.sparkline_sheet import write_sheet
-from mnemon_bench.soak.trend import ALLOWANCES, MAX_GROWTH, WARM_UP, find_trend, find_trends
+from mnemon_bench.soak.trend import ALLOWANCES, MAX_GROWTH, WARM_UP, TooFewSamples, find_trend, find_trends
 
 SECONDS = [float(number * 30) for number in range(1, 101)]
 WARM = int(100 * WARM_UP)
@@ -59,8 +59,13 @@ def test_bound_is_a_share_of_large_series_and_the_allowance_of_small_ones() -> N
 
 
 def test_trend_needs_two_samples_after_the_warm_up() -> None:
-    with pytest.raises(ValueError, match="has 1 samples after the warm-up"):
+    with pytest.raises(TooFewSamples, match="has 1 samples after the warm-up"):
         find_trend("rows.windows", [1.0, 100.0], [1.0, 2.0])
+
+
+def test_soak_without_a_sample_is_no_success() -> None:
+    with pytest.raises(TooFewSamples, match="no sample"):
+        find_trends([])
 
 
 def make_samples() -> list[dict[str, float]]:
