@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import FactComparison
-from mnemon_consumers.domain.alignment.lexicon import list_words, names_people
+from mnemon_consumers.domain.alignment.lexicon import is_in_word_list, list_words, names_people
 from mnemon_consumers.domain.alignment.morphology import (
     fold_characters,
     is_cyrillic,
@@ -15,7 +15,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     list_name_lemmas,
 )
 from mnemon_consumers.domain.alignment.statement import ParsedFact
-from mnemon_consumers.domain.alignment.term import Term, TermKind, is_listed
+from mnemon_consumers.domain.alignment.term import Term, TermKind, is_habitual, is_listed
 
 _PARTNERS: Final = frozenset(
     f"people {each}"
@@ -174,7 +174,7 @@ def is_about_companion(facts: FactComparison) -> bool:
     """
     old, new, left = facts.old, facts.new, facts.alignment
     is_moved = new.is_changed and facts.shares_slot()
-    if old.denies_or_ends or not (new.denies_or_ends or is_moved) or new.has_word_of("cancellation_verbs"):
+    if old.denies_or_ends or not (new.denies_or_ends or is_moved) or _cancels_appointment(facts):
         return False
     actors = [
         a for a, b in left.pairs if a.is_someone and (b.is_head or not b.place) and not _includes_user(new, b)
@@ -207,6 +207,12 @@ def _is_company(statement: ParsedFact, person: Term) -> bool:
     return is_with or any(
         term.end == person.place and _is_company(statement, term) for term in statement.terms
     )
+
+
+def _cancels_appointment(facts: FactComparison) -> bool:
+    """Return whether the newer fact cancels something, and the older fact has a date that is no habit."""
+    is_cancelled = any(is_in_word_list(word, "cancellation_verbs") for word in facts.new.raw)
+    return is_cancelled and any(t.kind is TermKind.DATE and not is_habitual(t) for t in facts.old.terms)
 
 
 def _says_more_than_company(facts: FactComparison, companion: Term) -> bool:

@@ -1135,6 +1135,8 @@ OTHER_END = (
 """Newer facts that end something else with the same name."""
 
 COMPANION_END = (
+    ("Plays tennis with Tom", "Tom cancelled tennis"),
+    ("Играет в теннис с Томом по пятницам", "Том отменил теннис"),
     ("Works at Acme with Tom", "Tom left Acme"),
     ("Works with Tom at Acme", "Tom left Acme"),
     ("Works at Acme with Tom", "Tom quit"),
@@ -1176,6 +1178,7 @@ SHARED_END = (
     ("Works at Acme with Tom", "No longer works with Tom"),
     ("Boss at Acme is Tom", "Tom is no longer boss at Acme"),
     ("Has a meeting with Bob on Friday", "Bob cancelled the meeting"),
+    ("Завтра созвон с Аней", "Аня отменила созвон"),
     ("Живёт с женой", "Жена съехала"),
     ("Живёт вместе с Антоном", "Антон съехал"),
     ("Том работает в Сбере", "Том ушёл из Сбера"),
