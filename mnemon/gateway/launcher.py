@@ -66,7 +66,10 @@ async def serve_gateway(
 
 
 def open_gateway_socket(data: Path, port: int | None) -> socket.socket:
-    """Return the listening socket of the gateway of the stack in the folder `data`.
+    """Return the listening socket of the gateway of the stack in the folder `data`, and save its port there.
+
+    `port` is the chosen port; None means the former port if that is free, else the usual port, else any free
+    port.
 
     Raises:
         mnemon.http.saved_port.PortTaken: the chosen port cannot be opened.

@@ -89,7 +89,9 @@ def _list_removal_filters(owner: Owner) -> Iterator[str]:
 
 
 async def reconcile_points(database: Database, vector_index: VectorIndex, owner: Owner) -> None:
-    """Make a user's points agree with the projections while no other process writes points or rows.
+    """Make a user's points agree with the projections, but do not write missing points of messages.
+
+    No other process may write points or rows during the call.
 
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. The points

@@ -60,8 +60,8 @@ class AskError(Contract):
     retryable: bool = Field(description="True if the same request can succeed later.")
     field: Text | None = Field(
         default=None,
-        description="First invalid field of the request, or `body`; absent if no field is invalid, and in "
-        "replies of older versions.",
+        description="First invalid field of the request; `body` if the error concerns no single field, such "
+        "as a body that is not JSON. Absent if no field is invalid, and in replies of older versions.",
     )
     moved_to: Text | None = Field(
         default=None,

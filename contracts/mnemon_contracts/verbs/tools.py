@@ -572,5 +572,8 @@ class EraseReplyV1(Reply):
         default=None, description="With `verify`: number of remaining items, by store."
     )
     found: JsonObject | None = Field(
-        default=None, description="With `text`: number of matches, for each store that holds texts."
+        default=None,
+        description="With `text`: number of the user's entries that contain the text, by store. "
+        "`statistics` is the number of columns whose statistics in PostgreSQL contain it; these have "
+        "samples of the values of all users.",
     )

@@ -62,8 +62,8 @@ async def open_vectors_as_of(
         except VectorsOutdated as error:
             # `mnemon reindex`, which the error names, makes the live vectors only.
             raise VectorsOutdated(
-                f"the vectors as of position {position} were not made by {model}: run "
-                f"`mnemon rebuild --until {position}`"
+                f"another or an unknown embedding model made the vectors as of position {position}, and "
+                f"searches use {model}: run `mnemon rebuild --until {position}`"
             ) from error
         yield vectors
 

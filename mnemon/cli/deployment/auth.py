@@ -164,15 +164,19 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
     """
     with _open_logins(data, file) as users:
         known = users.revoke_tenant_login(name)
-    if not known:
-        refuse(
-            ExitCode.NEGATIVE_RESULT,
-            f"the tenant {name!r} has no login",
-            "List the logins: mnemon auth list --data DIR, or with --file FILE",
-        )
-    if data:
+    if known and data:
         typer.echo(f"revoked: {name}")
-    perform_command(_apply_change(data, file))
+    perform_command(_apply_change(data, file) if known else _refuse_unknown_login(name, data))
+
+
+async def _refuse_unknown_login(name: str, data: Path | None) -> ExitCode:
+    # An earlier run may have removed the login without the server loading the file.
+    await _reload_logins(data)
+    refuse(
+        ExitCode.NEGATIVE_RESULT,
+        f"the tenant {name!r} has no login",
+        "List the logins: mnemon auth list --data DIR, or with --file FILE",
+    )
 
 
 @app.command("list")

@@ -229,7 +229,7 @@ class TelegramReader:
         try:
             return set_zone(datetime.fromisoformat(str(message["date"])), self.zone)
         except KeyError as error:
-            raise ValueError("date: must be a time such as 2026-03-01T10:00:00") from error
+            raise ValueError("date: is missing; must be a time such as 2026-03-01T10:00:00") from error
         except ValueError as error:
             raise ValueError(
                 f"date: must be a time such as 2026-03-01T10:00:00, not {message['date']!r}"

@@ -144,7 +144,7 @@ export interface AskError {
    */
   retryable: boolean;
   /**
-   * First invalid field of the request, or `body`; absent if no field is invalid, and in replies of older versions.
+   * First invalid field of the request; `body` if the error concerns no single field, such as a body that is not JSON. Absent if no field is invalid, and in replies of older versions.
    */
   field?: string;
   /**
@@ -396,7 +396,7 @@ export interface EraseReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * With `text`: number of matches, for each store that holds texts.
+   * With `text`: number of the user's entries that contain the text, by store. `statistics` is the number of columns whose statistics in PostgreSQL contain it; these have samples of the values of all users.
    */
   found?: {
     [k: string]: JsonValue;

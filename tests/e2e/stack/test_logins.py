@@ -7,6 +7,7 @@ import pytest
 
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.connection import BrokerRefused, connect
+from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
@@ -44,6 +45,12 @@ async def everything(url: str, tenant: str) -> None:
         await memory.erase("u1")
 
 
+async def is_refused(url: str, tenant: str) -> None:
+    with pytest.raises(NotConnected):
+        async with MemoryClient.connect(url, tenant=tenant, timeouts=PATIENT):
+            pass
+
+
 @pytest.mark.long
 async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
     issued = json.loads((await mnemon("auth", "tenant", "acme", "--data", up.data, "--json")).out)
@@ -73,9 +80,14 @@ async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
         with pytest.raises(PublishFailed, match="more bytes than this login may send"):
             await memory.publish("u1", "user", "x" * 5000)
     assert (await mnemon("auth", "revoke", "globex", "--data", up.data)).code == 0
-    with pytest.raises(NotConnected):
-        async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT):
-            pass
+    await is_refused(later["url"], "globex")
+    # As after a run that was killed before the server had loaded the file.
+    third = json.loads((await mnemon("auth", "tenant", "initech", "--data", up.data, "--json")).out)
+    with FolderLogins(up.data).edit() as logins:
+        assert logins.revoke_tenant_login("initech")
+    again = await mnemon("auth", "revoke", "initech", "--data", up.data)
+    assert (again.code, "has no login" in again.err) == (1, True)
+    await is_refused(third["url"], "initech")
     assert "permission denied" not in up.log
 
 

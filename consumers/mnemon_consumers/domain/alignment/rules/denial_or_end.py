@@ -140,7 +140,10 @@ def _tells_divorce_or_marriage(facts: FactComparison) -> bool:
 
 
 def _is_partner(facts: FactComparison, term: Term) -> bool:
-    """Return whether a word names the partner: "his wife", or a name that the newer fact does not replace."""
+    """Return whether a word names the partner: "his wife", or a name as in "married to Anna".
+
+    A name that only the newer fact has does not count.
+    """
     is_named = term.kind is TermKind.NAME and term.role == "to" and term not in facts.alignment.new
     return is_named or is_spouse(facts, term)
 
