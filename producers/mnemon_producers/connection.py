@@ -92,7 +92,7 @@ async def connect(url: str, **options: Any) -> Client:
 
 def _hide_credentials(url: str) -> str:
     """Return server addresses without user, password or token, safe to show."""
-    return re.sub(r"//[^/,]*@", "//***@", url)
+    return re.sub(r"(^|,)(\s*[a-z]+://)?[^,]*@", r"\1\2***@", url)
 
 
 def find_denial(connection: Client, *subjects: str) -> str | None:
