@@ -20,6 +20,7 @@ from mnemon_contracts.subjects import InvalidSubject, build_owner_filter, parse_
 from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, stream_log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.api_keys import CACHE_SECONDS
+from mnemon_producers.events import check_id
 
 
 class ChangeV1(Contract):
@@ -71,8 +72,14 @@ async def _select_events(
     """Return the filter of the events that a caller may follow.
 
     A refusal must happen here: once the stream has begun, the answer can no longer have an error status.
+
+    Raises:
+        InvalidId: `user` cannot be an id.
+        Problem: the key does not permit the events.
     """
     caller.require_permission("read", user)
+    if user is not None:
+        check_id("user", user)
     return SelectedEvents(caller, build_owner_filter(caller.tenant, user))
 
 

@@ -263,6 +263,14 @@ async def test_position_that_is_no_whole_number_is_refused(shared: Up, written: 
             assert refused.json()["field"] in ("after", "last-event-id", "lastEventId")
 
 
+@pytest.mark.parametrize("user", ["a\0b", "я" * 200])
+async def test_changes_of_a_user_who_cannot_exist_name_the_field(shared: Up, user: str) -> None:
+    async with tenant(shared) as client:
+        refused = await client.get("/v1/changes", params={"user": user})
+    assert (refused.status_code, refused.json()["field"]) == (422, "user")
+    assert refused.json()["detail"].startswith("user: the id ")
+
+
 async def read_changes(
     client: httpx.AsyncClient,
     count: int,
