@@ -89,7 +89,8 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
         """Publish the last message of the state if it is a message of the user."""
-        user, said = _get_user(runtime.context), state["messages"][-1]
+        user = _get_user(runtime.context)
+        said = state["messages"][-1] if state["messages"] else None  # an agent may speak first
         return {
             "memory_seq": await self._publish_message(user, "user", said)
             if isinstance(said, HumanMessage)
@@ -130,17 +131,18 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
     async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
-        """Publish a message that has text; log a warning if the server does not confirm it in time.
+        """Publish a message that has text; log a warning if no event can have it, or if it is not confirmed.
 
         Returns:
-            The log position; None without text, or without a confirmation in `CONFIRMATION_TIMEOUT` seconds.
+            The log position; None without text, without a confirmation in `CONFIRMATION_TIMEOUT` seconds, or
+            for a message that no event can have, such as one with U+0000.
         """
         if not message.text:
             return None
         try:
             async with asyncio.timeout(CONFIRMATION_TIMEOUT):
                 return await self._memory.publish(user, role, message.text, id=message.id)
-        except (PublishFailed, TimeoutError) as error:
+        except (PublishFailed, InvalidBody, TimeoutError) as error:
             problem = str(error) or "no answer in time"
             log.warning("message not confirmed id=%s role=%s error=%s", message.id, role, problem)
             return None

@@ -129,3 +129,41 @@ async def test_late_confirmation_is_logged_with_its_reason(
         "message not confirmed id=m1 role=user error=no answer in time",
         "message not confirmed id=m2 role=assistant error=no answer in time",
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [("Hi\0", "Hello."), ("Hi", "Hello.\0"), ("Hi" * 600_000, "Hello."), ("Hi", "\ud800")],
+)
+async def test_agent_answers_where_the_memory_cannot_have_a_message(
+    shared: Up, caplog: pytest.LogCaptureFixture, said: str, answered: str
+) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
+    assert shared.endpoints
+    model = ScriptedModel(answers=[AIMessage(answered, id="m2")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+        done = await agent.ainvoke({"messages": [HumanMessage(said, id="m1")]}, context=MemoryUser("dora"))
+    assert done["messages"][-1].text == answered
+    (warning,) = [each for each in caplog.messages if each.startswith("message not confirmed")]
+    assert warning.startswith(f"message not confirmed id={'m2' if said == 'Hi' else 'm1'} role=")
+
+
+async def test_agent_without_messages_speaks_first(shared: Up) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
+    assert shared.endpoints
+    model = ScriptedModel(answers=[AIMessage("Welcome back.")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+        done = await agent.ainvoke({"messages": []}, context=MemoryUser("emil"))
+    assert [message.text for message in done["messages"]] == ["Welcome back."]
