@@ -188,7 +188,7 @@ def _split_context(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[
     """
     known = [each.content for each in context.messages if each.role in ("system", "tool")]
     said = [each for each in context.messages if each.role in ("user", "assistant")]
-    if said and run and said[-1].role == "user" and said[-1].content.endswith(run[0].text):
+    if said and run and run[0].text and said[-1].role == "user" and said[-1].content.endswith(run[0].text):
         said.pop()
     kinds = {"user": HumanMessage, "assistant": AIMessage}
     return known, [kinds[each.role](each.content) for each in said]

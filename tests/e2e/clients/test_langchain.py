@@ -167,3 +167,21 @@ async def test_agent_without_messages_speaks_first(shared: Up) -> None:
         agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
         done = await agent.ainvoke({"messages": []}, context=MemoryUser("emil"))
     assert [message.text for message in done["messages"]] == ["Welcome back."]
+
+
+async def test_picture_hides_no_earlier_message_without_an_answer(shared: Up) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
+    assert shared.endpoints
+    model = ScriptedModel(answers=[AIMessage("Nice.")])
+    picture = HumanMessage([{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain", timeouts=PATIENT) as memory:
+        await memory.publish("finn", "user", "What is in the next picture?", wait=True)
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+        await agent.ainvoke({"messages": [picture]}, context=MemoryUser("finn"))
+    *earlier, _ = [message.text for message in model._shown[0] if isinstance(message, HumanMessage)]
+    assert [text.rpartition("] ")[2] for text in earlier] == ["What is in the next picture?"]
