@@ -74,9 +74,9 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation: all earlier messages of the user are removed, facts stay.
 
-        A checkpointer keeps the earlier messages of the agent, but a model sees only the context and the
-        messages of the present run. While the memory does not answer, the model sees all messages of the
-        agent.
+        A checkpointer keeps the earlier messages of the agent, but a model sees only the context, the
+        messages of the present run, and those of the user right before them that have no answer. While the
+        memory does not answer, the model sees all messages of the agent.
 
         Returns:
             The log position of the start.
@@ -88,14 +88,16 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         return await self._memory.start(user, discard_previous=True)
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
-        """Publish the last message of the state if it is a message of the user."""
-        user = _get_user(runtime.context)
-        said = state["messages"][-1] if state["messages"] else None  # an agent may speak first
-        return {
-            "memory_seq": await self._publish_message(user, "user", said)
-            if isinstance(said, HumanMessage)
-            else None
-        }
+        """Publish the messages of the user at the end of the state, which the agent has not answered.
+
+        An agent that speaks first has none.
+        """
+        user, messages = _get_user(runtime.context), state["messages"]
+        begin, end = _find_question(messages)
+        seq = None
+        for said in messages[begin:] if end == len(messages) else ():
+            seq = await self._publish_message(user, "user", said) or seq
+        return {"memory_seq": seq}
 
     async def awrap_model_call(
         self,
@@ -103,19 +105,17 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         handler: Callable[[ModelRequest[MemoryUser]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Call the model with the context and this run's messages; if memory fails, with all messages."""
-        begin = max(
-            (at for at, each in enumerate(request.messages) if isinstance(each, HumanMessage)), default=0
-        )
-        run = request.messages[begin:]
+        begin, end = _find_question(request.messages)
+        question, run = request.messages[begin:end], request.messages[begin:]
         context = await self._memory.context(
             _get_user(request.runtime.context),
-            query=run[0].text if run else None,
+            query=question[-1].text if question else None,
             min_seq=cast("_State", request.state).get("memory_seq"),
             budget=self._budget,
         )
         if context.error:
             return await handler(request)
-        known, earlier = _split_context(context, run)
+        known, earlier = _split_context(context, question)
         told = [request.system_message.text] if request.system_message else []
         system = "\n\n".join([*told, *known])
         return await handler(
@@ -180,15 +180,27 @@ def _get_user(context: object) -> str:
     )
 
 
-def _split_context(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
+def _find_question(messages: Sequence[AnyMessage]) -> tuple[int, int]:
+    """Return begin and end of the last messages of the user in succession, which a run answers."""
+    end = max((at for at, each in enumerate(messages, 1) if isinstance(each, HumanMessage)), default=0)
+    begin = end
+    while begin and isinstance(messages[begin - 1], HumanMessage):
+        begin -= 1
+    return begin, end
+
+
+def _split_context(
+    context: ContextReplyV1, question: Sequence[AnyMessage]
+) -> tuple[list[str], list[AnyMessage]]:
     """Split a context into texts for the system message and the messages from before this run.
 
-    The context may end with the user's message of this run; this message is left out, because the run has it
+    The context may end with the user's messages of this run; these are left out, because the run has them
     already.
     """
     known = [each.content for each in context.messages if each.role in ("system", "tool")]
     said = [each for each in context.messages if each.role in ("user", "assistant")]
-    if said and run and run[0].text and said[-1].role == "user" and said[-1].content.endswith(run[0].text):
-        said.pop()
+    for asked in reversed(question):
+        if said and asked.text and said[-1].role == "user" and said[-1].content.endswith(asked.text):
+            said.pop()
     kinds = {"user": HumanMessage, "assistant": AIMessage}
     return known, [kinds[each.role](each.content) for each in said]

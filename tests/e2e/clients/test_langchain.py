@@ -185,3 +185,25 @@ async def test_picture_hides_no_earlier_message_without_an_answer(shared: Up) ->
         await agent.ainvoke({"messages": [picture]}, context=MemoryUser("finn"))
     *earlier, _ = [message.text for message in model._shown[0] if isinstance(message, HumanMessage)]
     assert [text.rpartition("] ")[2] for text in earlier] == ["What is in the next picture?"]
+
+
+async def test_all_messages_of_a_run_are_shown_and_stored(shared: Up) -> None:
+    from langchain.agents import create_agent
+    from langchain.messages import AIMessage, HumanMessage
+
+    from mnemon.langchain import MemoryMiddleware, MemoryUser
+    from tests.support.scripted_model import ScriptedModel
+
+    assert shared.endpoints
+    model = ScriptedModel(answers=[AIMessage("Both noted."), AIMessage("Yes.")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain", timeouts=PATIENT) as memory:
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+        for texts in (["My cello is old", "My flute is new"], ["Is my cello old?"]):
+            said: Any = {"messages": [HumanMessage(text) for text in texts]}
+            await agent.ainvoke(said, context=MemoryUser("gina"))
+        seen = await memory.publish("gina", "user", "Bye")
+        stored = [message.content for message in (await memory.history("gina", min_seq=seen)).messages]
+    spoken = ["My cello is old", "My flute is new", "Both noted.", "Is my cello old?", "Yes."]
+    assert stored == [*spoken, "Bye"]
+    first, second = ([each.text.rpartition("] ")[2] for each in shown[1:]] for shown in model._shown)
+    assert (first, second) == (spoken[:2], spoken[:4])
