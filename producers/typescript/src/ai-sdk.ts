@@ -89,7 +89,10 @@ export function memoryMiddleware(memory: MemoryClient, options: MemoryMiddleware
       const context = await memory.context(user, request);
       if (context.error) onError(context.error);
       // Published after the request of the context, which must not have this message, and while the model answers.
-      const isStored = at === prompt.length - 1 && query ? publish("user", prompt) : last;
+      const begin = prompt.findLastIndex(({ role }, index) => index < at && role !== "user") + 1;
+      let isStored = last;
+      if (at === prompt.length - 1)
+        for (let end = begin; end <= at; end++) if (texts[end]) isStored = publish("user", prompt.slice(0, end + 1));
       const placed = { ...params, prompt: placeContext(prompt, at, splitContext(context, texts)) };
       calls.set(placed, { prompt, isStored });
       return placed;

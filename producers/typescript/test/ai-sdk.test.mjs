@@ -98,6 +98,21 @@ for (const ask of [generate, stream]) {
   });
 }
 
+testEach("all messages of the user at the end of a prompt are stored", async (memory) => {
+  const user = newUser();
+  const { model } = openModel(memory, { user });
+  const messages = ["Hello.", "My cello is old", "My flute is new"].map((content) => ({ role: "user", content }));
+  messages[0].role = "assistant";
+  const answer = await generate(model, { messages });
+  const seq = await memory.publish(user, "user", "(end)");
+  assert.deepEqual(said(await memory.history(user, { min_seq: seq })), [
+    ["user", "My cello is old"],
+    ["user", "My flute is new"],
+    ["assistant", answer],
+    ["user", "(end)"],
+  ]);
+});
+
 testEach("the same words in another conversation, or with another picture, are another message", async (memory) => {
   const user = newUser();
   const show = (image) => {
