@@ -95,11 +95,12 @@ def _hide_credentials(url: str) -> str:
     return re.sub(r"(^|,)(\s*[a-z]+://)?[^,]*@", r"\1\2***@", url)
 
 
-def find_denial(connection: Client, *subjects: str) -> str | None:
+def find_denial(connection: Client, before: Exception | None, *subjects: str) -> str | None:
     """Return the server's denial of permission for a subject or for the inbox, with the next step.
 
     After a denial, the reply is missing, and the server sends an error. nats-py keeps only the last error, in
-    lower case.
+    lower case. `before` is the last error from before the request: it says nothing about the request, unless
+    it denies the inbox, which the connection subscribes to once.
 
     Returns:
         None if the last error is no denial for `subjects` or for the connection's inbox.
@@ -107,7 +108,8 @@ def find_denial(connection: Client, *subjects: str) -> str | None:
     remark = str(connection.last_error)
     if "permissions violation" not in remark:
         return None
-    if any(f'"{subject.lower()}"' in remark for subject in subjects):
+    is_new = connection.last_error is not before
+    if is_new and any(f'"{subject.lower()}"' in remark for subject in subjects):
         return f"{remark}; allow the subject in the permissions of this NATS user"
     inbox, _, _ = connection.new_inbox().rpartition(".")
     if f'"{inbox.lower()}.' in remark:

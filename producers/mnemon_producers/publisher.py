@@ -259,6 +259,7 @@ class Publisher:
         while True:
             if self._calls.is_closing:
                 raise PublishFailed(batch[0].id, CLOSED, retryable=False)
+            before = self._connection.last_error
             try:
                 with self._calls.count():
                     return await attempt()
@@ -271,7 +272,7 @@ class Publisher:
             except nats.errors.Error as error:
                 problem = _CUT_OFF if self._connection.is_closed else str(error)
                 raise PublishFailed(batch[0].id, problem, retryable=False) from error
-            if reason := find_denial(self._connection, *(event.subject for event in batch)):
+            if reason := find_denial(self._connection, before, *(event.subject for event in batch)):
                 raise PublishFailed(batch[0].id, reason, retryable=False) from failure
             deadline = deadline or clock() + self._retry_for
             if clock() + pause > deadline:

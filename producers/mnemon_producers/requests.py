@@ -82,6 +82,7 @@ class Questioner:
         headers = tracing.build_trace_headers()
         if request_id is not None:
             headers[MESSAGE_ID] = scope_event_id(self._tenant, user, request_id)
+        before = self._connection.last_error
         try:
             with self._calls.count():
                 answer = await self._connection.request(
@@ -95,7 +96,7 @@ class Questioner:
                 "unavailable", f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
             ) from error
         except TimeoutError as error:
-            if reason := find_denial(self._connection, subject):
+            if reason := find_denial(self._connection, before, subject):
                 raise _build_failure("refused", reason, retryable=False) from error
             if self._connection.is_closed:  # nats-py waits for the reply all the same
                 problem = f"no reply to {verb}: the connection was closed; connect again"

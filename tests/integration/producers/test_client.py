@@ -391,15 +391,21 @@ class GuardedNatsServer(NatsServer):
 
 
 @pytest_asyncio.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
-    """Arguments with which the bot connects to a provisioned server with permissions."""
+async def guarded_server(tmp_path: Path) -> AsyncIterator[GuardedNatsServer]:
+    """A provisioned server with permissions."""
     server = GuardedNatsServer(tmp_path, None)
     await server.start()
     admin = await connect(server.url.replace("//", "//admin:secret@"), name="admin")
     await provision(admin)
-    yield {"url": server.url, "user": "bot", "password": "secret", "timeouts": IMPATIENT}
+    yield server
     await admin.close()
     await server.stop()
+
+
+@pytest.fixture
+def guarded(guarded_server: GuardedNatsServer) -> dict[str, Any]:
+    """Arguments with which the bot connects to the server with permissions."""
+    return {"url": guarded_server.url, "user": "bot", "password": "secret", "timeouts": IMPATIENT}
 
 
 async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) -> None:
@@ -418,6 +424,30 @@ async def test_denied_permission_is_named(guarded: dict[str, Any]) -> None:
         with pytest.raises(AskFailed, match="permissions violation for publish") as refused:
             await memory.history("u1")
         assert (refused.value.code, refused.value.retryable) == ("refused", False)
+
+
+@pytest.mark.long
+async def test_denial_that_was_lifted_is_no_reason_of_a_later_failure(
+    guarded: dict[str, Any], guarded_server: GuardedNatsServer
+) -> None:
+    async with MemoryClient.connect(**guarded, tenant="Globex", inbox_prefix="_INBOX_bot") as memory:
+        with pytest.raises(PublishFailed, match="permissions violation"):
+            await memory.publish("u1", "user", "a")
+        configuration = Path(guarded_server.mark)
+        replace_file(configuration, configuration.read_text().replace("Acme", "Globex"))
+        assert await guarded_server.reload()
+        assert await memory.publish("u1", "user", "a") == 1
+        [process] = guarded_server.find_own_process(guarded_server.pid_path)
+        process.suspend()
+        try:
+            with pytest.raises(PublishFailed, match="did not answer") as failed:
+                await memory.publish("u1", "user", "b")
+            with pytest.raises(AskFailed, match="no reply") as unanswered:
+                await memory.history("u1")
+        finally:
+            process.resume()
+        assert failed.value.retryable
+        assert unanswered.value.code == "timeout"
 
 
 async def test_inbox_without_permission_is_named(guarded: dict[str, Any]) -> None:
