@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 import ijson
+from ijson.common import JSONError
 
 from mnemon.operations.imports.records import NotReadable
 
@@ -24,6 +25,16 @@ def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
         JSONError, UnicodeDecodeError: the file is not JSON.
     """
     yield from ijson.parse(_limit_depth(_MarkStrippingFile(file)))
+
+
+def describe_parse_error(error: JSONError | UnicodeDecodeError) -> str:
+    """Return the first line of the message of an error; the lines after it quote the file.
+
+    The message of ijson is bytes if the quoted part of the file is not UTF-8.
+    """
+    said = error.args[0]
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(error)
+    return text.partition("\n")[0]
 
 
 class _MarkStrippingFile:

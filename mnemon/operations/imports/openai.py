@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 import ijson
 from ijson.common import JSONError
 
-from mnemon.operations.imports.json_stream import parse_json
+from mnemon.operations.imports.json_stream import describe_parse_error, parse_json
 from mnemon.operations.imports.records import (
     ImportRecord,
     IncomingEvent,
@@ -54,7 +54,7 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
                 begins.append((_parse_begin_seconds(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
-            said = str(error).partition("\n")[0]
+            said = describe_parse_error(error)
             raise NotReadable(
                 f"the file is not JSON, or is incomplete: {said}; give a complete file conversations.json"
             ) from error

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from ijson.common import JSONError, ObjectBuilder
 
-from mnemon.operations.imports.json_stream import parse_json
+from mnemon.operations.imports.json_stream import describe_parse_error, parse_json
 from mnemon.operations.imports.records import (
     ImportDoubt,
     ImportRecord,
@@ -113,7 +113,7 @@ class TelegramReader:
                 ):
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
-            said = str(error).partition("\n")[0]
+            said = describe_parse_error(error)
             raise NotReadable(
                 f"the file is not JSON, or is incomplete: {said}; give a complete file result.json"
             ) from error

@@ -164,6 +164,13 @@ def test_foreign_files_are_recognised(text: bytes) -> None:
         list(read_conversations(io.BytesIO(text), "u1"))
 
 
+@pytest.mark.parametrize("text", [b'[{"title": "Caf\xe9"}]', b'[{"title": "Caf\xe9'])
+def test_refusal_of_a_file_that_is_not_utf8_quotes_nothing_of_it(text: bytes) -> None:
+    with pytest.raises(NotReadable) as refusal:
+        list(read_conversations(io.BytesIO(text), "u1"))
+    assert "incomplete: lexical error: invalid bytes in UTF8 string.; give" in str(refusal.value)
+
+
 @pytest.mark.parametrize("text", [b"[" * 3000, b'[{"a": ' + b"[" * 3000])
 def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
     with pytest.raises(NotReadable, match="nested too deeply"):
