@@ -470,6 +470,8 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
     is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
     if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
         return not is_tied and any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
+    if _is_recovery_from_other_thing(facts) or _ends_no_feeling_or_wish(facts):
+        return True
     is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
         is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
     )
@@ -485,6 +487,33 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
         return True  # only the manner has ended
     has_own_verb = any(is_verb(word) for word in old.raw)
     return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+
+def _is_recovery_from_other_thing(facts: FactComparison) -> bool:
+    """Return whether someone has recovered, and the older fact about them names no illness.
+
+    For example, "Kate has recovered" says nothing about "Kate wants to dance".
+    """
+    poles = {pole for term in facts.new.terms for pole in term.stages}
+    pairs = [a for a, _ in facts.alignment.pairs if a.kind is not TermKind.LIGHT]
+    return (
+        "illness-" in poles
+        and not any("illness+" in term.stages for term in facts.old.terms)
+        and all(term.kind in (TermKind.NAME, TermKind.PERSON) for term in pairs)
+    )
+
+
+def _ends_no_feeling_or_wish(facts: FactComparison) -> bool:
+    """Return whether the older fact is someone's feeling or wish, and the newer one names only this person.
+
+    For example, "Kate has left" says nothing about "Kate loves chess".
+    """
+    is_feeling = any(pole.startswith("feeling") for term in facts.old.terms for pole in term.opposites)
+    return (
+        (is_feeling or _is_plan_or_wish(facts.old))
+        and bool(list_nouns(facts.alignment.old))
+        and all(a.kind is TermKind.LIGHT or (a.is_head and b.is_head) for a, b in facts.alignment.pairs)
+    )
 
 
 def _is_other_actor(term: Term) -> bool:

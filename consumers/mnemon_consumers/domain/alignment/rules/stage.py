@@ -24,6 +24,9 @@ from mnemon_consumers.domain.alignment.term import (
 _USER_AXES: Final = frozenset(("birth", "work"))
 """Names of axes, of the table `stages`, on which a person is at one stage at a time."""
 
+_SOUGHT_AXES: Final = frozenset(("search", "wait"))
+"""Names of axes, of the table `stages`, on which a person looks or waits for one thing, and then gets it."""
+
 
 def find_next_stage(facts: FactComparison) -> str | None:
     """Return the axis on which the newer fact reaches the next stage, as "found" follows "looks for".
@@ -59,11 +62,13 @@ def find_next_stage(facts: FactComparison) -> str | None:
     is_other_event = ("prepare" in axes and any(_is_particular_event(b, new) for _, b in about)) or (
         "loss" in axes and has_other_adjective(facts.alignment)
     )
+    is_of_other_object = axes <= _SOUGHT_AXES and bool(old) and all(a.is_head and b.is_head for a, b in about)
     is_unpaid = "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in facts.alignment.old)
     is_other = is_unpaid or bool(old and new) or len(old) > 1 or has_exact_term(old)
     if (
         is_other
         or is_other_event
+        or is_of_other_object
         or any(qualifies_noun(facts.new, new, b) or is_genitive_of_noun(facts.new, new, b) for _, b in about)
         or not about
         or any(term.is_head for term in (*old, *new))
