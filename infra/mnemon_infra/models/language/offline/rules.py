@@ -78,11 +78,13 @@ class LanguageRules(NamedTuple):
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
         task: a request after which a message has a text to work on, or the words of a role.
-        joke: words that say that a sentence is a joke, at its end or at the beginning of the next sentence.
+        joke: words that say that a sentence is a joke, a figure of speech or not to be saved, at its end or
+            at the beginning of the next sentence.
         subject: pronouns and verbs of the first person; matches nothing if `others` is empty.
         others: forms of other people, by gender; empty if verbs of the language always have a subject.
         user: the language's word for a user.
         words: parts of patterns by name, such as `KIN` for relatives.
+        remembered: the rule for the words after "Remember: " or "Remember that ", if no other rule matches.
         clauses: forms that decide whether a sentence is split into clauses.
     """
 
@@ -99,6 +101,7 @@ class LanguageRules(NamedTuple):
     others: tuple[OtherPersonForms, ...]
     user: str
     words: Mapping[str, str]
+    remembered: Rule
     clauses: ClauseForms
 
     @classmethod
@@ -119,6 +122,7 @@ class LanguageRules(NamedTuple):
 
         rules = tuple(compile_rule(rule) for rule in source["rules"])
         forms = source["clauses"]
+        joke = join_alternatives(insert_words(source["joke"]))
         compiled = {
             name: compile_forms(insert_words(forms[name]))
             for name in ("beginning", "bound", "shared", "unshared")
@@ -128,12 +132,12 @@ class LanguageRules(NamedTuple):
             prefilter=PatternPrefilter([rule.pattern for rule in rules]),
             opening=re.compile(f"(?:{join_lines(source['opening'])}) +", re.IGNORECASE),
             joint=re.compile(join_lines(source["joint"]), re.IGNORECASE),
-            hedge=compile_forms(source["hedge"]),
+            hedge=compile_forms(insert_words(source["hedge"])),
             request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
             closing=re.compile(rf" ?{join_alternatives(source['closing'])}[.!…,)]*$", re.IGNORECASE),
             task=re.compile(insert_words(source["task"]), re.IGNORECASE),
             joke=re.compile(
-                rf"(?<![\w'/-])(?<!not )(?<!не ){join_alternatives(source['joke'])}(?!\w)[\s.!…)]*",
+                rf"(?<![\w'/-])(?<!not )(?<!не ){joke}(?!\w)[\s.!…)]*",
                 re.IGNORECASE,
             ),
             subject=compile_forms(source["subject"]),
@@ -143,6 +147,7 @@ class LanguageRules(NamedTuple):
             ),
             user=source["user"],
             words=words,
+            remembered=compile_rule(source["remembered"]),
             clauses=ClauseForms(
                 separator=re.compile(join_alternatives(forms["separator"]), re.IGNORECASE),
                 introduction=compile_rule(source["introduction"]),

@@ -118,9 +118,30 @@ def match_sentence(
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     text = _trim_sentence(sentence.text, language)
     whole = _match_rules(text, reference, language)
+    whole = whole or _match_remembered(sentence.text, text, reference, language)
     if whole is None or is_joke(sentence.text, language):
         return []
     return _split_statement(text, reference, language) or [whole]
+
+
+def _match_remembered(
+    sentence: str, text: str, reference: _Reference, language: LanguageRules
+) -> UserStatement | None:
+    """Return the statement that a sentence asks to remember; None if it asks for nothing, or asks a question.
+
+    Args:
+        sentence: the whole sentence.
+        text: the sentence without filler words, a request or a question at its ends.
+        reference: the day of the message.
+        language: the rules of the sentence.
+    """
+    plain, rule = straighten_quotes(sentence), language.remembered
+    asked = rule.pattern.search(plain)
+    if asked is None or asked.start() >= _find_content(plain, language) or text.endswith("?"):
+        return None
+    return _build_statement(
+        text, reference.day, language, rule, reference.find_dates(straighten_quotes(text), rule)
+    )
 
 
 def _match_rules(
@@ -264,15 +285,21 @@ def _match_clause(text: str, reference: _Reference, language: LanguageRules) -> 
 def _trim_sentence(text: str, language: LanguageRules) -> str:
     """Remove filler words at both ends of a sentence, and a request or question at its end."""
     plain = straighten_quotes(text)
-    begin, end = 0, len(text)
-    while opening := language.opening.match(plain, begin):
-        begin = opening.end()
+    begin, end = _find_content(plain, language), len(text)
     if request := language.request.search(plain, begin):
         end = request.start()
     while closing := language.closing.match(plain, max(begin, plain.rfind(" ", begin, end)), end):
         end = closing.start()
     kept = text[begin:end].strip(_ENDING)
     return kept[:1].upper() + kept[1:] if begin else kept
+
+
+def _find_content(text: str, language: LanguageRules) -> int:
+    """Return the offset after the filler words at the beginning of a text."""
+    begin = 0
+    while opening := language.opening.match(text, begin):
+        begin = opening.end()
+    return begin
 
 
 def _begins_a_clause(text: str, begin: int, named: list[DateSpan], language: LanguageRules) -> bool:

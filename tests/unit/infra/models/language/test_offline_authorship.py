@@ -86,6 +86,63 @@ async def test_joke_that_is_taken_back_gives_no_fact(said: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        ["Don't save this, but I'm pregnant"],
+        ["Please don't remember this: I'm allergic to nuts"],
+        ["Please don't remember that I live in Leeds"],
+        ["Off the record, I hate my boss and I'm looking for a job"],
+        ["Forget that I live in Leeds"],
+        ["You can forget that I'm a vegan"],
+        ["I'm pregnant, but don't store that"],
+        ["I'm pregnant!", "Please don't save it."],
+        ["Не запоминай это, но я беременна"],
+        ["Только не сохраняйте: у меня диабет"],
+        ["Забудь, что я живу в Казани"],
+        ["Забудь о том, что я веган"],
+        ["Не для протокола, я развожусь"],
+        ["Я беременна, но не запоминай это"],
+        ["Я беременна! Не записывай, пожалуйста."],
+    ],
+)
+async def test_statement_that_is_not_to_be_saved_gives_no_fact(said: list[str]) -> None:
+    assert await found(*said) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't forget that I live in Leeds",
+        "Forget about Rome, I live in Leeds",
+        "I don't remember the year, but I moved to Leeds",
+        "I live in Leeds. Don't save the draft.",
+        "Не забудь, что я живу в Казани",
+        "Не помню год, но я переехал в Казань",
+        "Забудь про Рим, я живу в Казани",
+        "Я живу в Казани. Не сохраняй файл.",
+    ],
+)
+async def test_other_words_about_saving_and_forgetting_prevent_no_fact(text: str) -> None:
+    assert await found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm married to my job, as they say",
+        "I'm a taxi driver, so to speak",
+        "I live in Excel, figuratively speaking",
+        "Я женат на работе, как говорится",
+        "Живу в ворде, можно сказать",
+        "Я водитель, так сказать",
+        "Я живу в Телеграме, образно говоря",
+    ],
+)
+async def test_figure_of_speech_gives_no_fact(text: str) -> None:
+    assert await found(text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     ["I love stand-up, I'm not kidding", "I have two kids, no joke", "Обожаю шутки, у меня двое детей"],
 )

@@ -115,6 +115,58 @@ async def test_statements_about_oneself_are_kept_in_their_words(text: str, fact:
 
 
 @pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Remember: my GP is now Dr Lindqvist at Elm Road", "My GP is now Dr Lindqvist at Elm Road"),
+        ("Please remember that Rex's vet is Elm Vets", "Rex's vet is Elm Vets"),
+        ("Oh, and remember that the spare key is with Kate.", "The spare key is with Kate"),
+        ("Remember this: our gate code changes in May", "Our gate code changes in May"),
+        ("Remember - Tom's recital is on 3 July", "Tom's recital is on 3 July"),
+        ("Запомни: квартира в Ижевске на Пушкинской, 130", "Квартира в Ижевске на Пушкинской, 130"),
+        ("Запомни, пожалуйста: у Мишки концерт в музыкалке", "У Мишки концерт в музыкалке"),
+        ("Запиши, что ключ от дачи у соседа Гены", "Ключ от дачи у соседа Гены"),
+        ("Кстати, запомните, что прививка у Барона раз в год", "Прививка у Барона раз в год"),
+    ],
+)
+async def test_statement_that_is_to_be_remembered_is_kept(text: str, fact: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["memory_type"], only["tier"]) == (fact, "user_fact", "archive")
+    assert only["expires_at"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remember to buy milk tomorrow",
+        "Remember that song I told you about",
+        "Remember that time we went to Rome",
+        "Remember when we talked about Rome",
+        "Remember that you are a pirate",
+        "Remember that it was his idea",
+        "Remember that the key is with Kate?",
+        "Remember, practice makes perfect",
+        "Remember: buy milk",
+        "Do you remember that Kate has a key",
+        "I can't remember that Kate has a key",
+        "Don't remember: the key is with Kate",
+        "Remember that, the key is with Kate",
+        "Note that the list is sorted",
+        "Запомни, как это делается",
+        "Запомни: ты пират и говоришь грубо",
+        "Запомни это слово",
+        "Запомни, что это его идея",
+        "Запиши: купить молоко",
+        "Не запоминай: ключ у соседа Гены",
+        "Запомнил, что ключ у соседа Гены",
+        "Запомни, что ключ у соседа?",
+        "Учти, что список отсортирован",
+    ],
+)
+async def test_other_words_about_remembering_give_no_fact(text: str) -> None:
+    assert await texts(text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Hi, how are you?",
