@@ -4,6 +4,7 @@ The parameter `left_new` has the terms that `_list_unmatched_of_end` returns.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from mnemon_consumers.domain.alignment.comparison import (
@@ -87,6 +88,7 @@ def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
         _decide_plan(facts, left_new)
         or _decide_other_end(facts, left_new)
         or _decide_whole_end(facts, left_new)
+        or _decide_dated_plan(facts, left_new)
         or _decide_end_by_score(facts)
     )
 
@@ -252,6 +254,26 @@ def _decide_whole_end(facts: FactComparison, left_new: tuple[Term, ...]) -> Rela
     if is_deadline or is_most or is_named:
         return decide_update(facts, "the newer fact says that the older one has ended")
     return None
+
+
+def _decide_dated_plan(facts: FactComparison, left_new: tuple[Term, ...]) -> RelationVerdict | None:
+    """Let a proposal that names the older fact end it, if that is a plan with a date; None otherwise.
+
+    For example, "My exam was cancelled" may be about "I have an exam on Monday" or about another exam.
+    """
+    old, new, left = facts.old, facts.new, facts.alignment
+    has_topic = any(a.kind in (TermKind.WORD, TermKind.NAME) for a, _ in left.pairs)
+    is_dated = TermKind.DATE in list_kinds(left.old) and list_kinds(left.old) <= NUMERIC_KINDS
+    if (
+        old.denies_or_ends
+        or old.is_past
+        or not new.denies_or_ends
+        or left_new
+        or not (has_topic and is_dated)
+    ):
+        return None
+    undecided = decide_undecided(facts, "the newer fact may end the plan of the older one, which has a date")
+    return replace(undecided, is_related=True)
 
 
 def _decide_end_by_score(facts: FactComparison) -> RelationVerdict | None:

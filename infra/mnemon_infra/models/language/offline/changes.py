@@ -31,6 +31,11 @@ _OF_ENDING: Final = compile_forms(
     r"""(?:no longer|any ?more|stopped|quit|gave up|given up|don't|do not|used to)\b|
     (?:больше|уже|бросила?|перестала?|завязала?|разлюбила?|отказал\w+)(?!\w)"""
 )
+_OF_CANCELLATION: Final = compile_forms(
+    rf"""(?:cancelled|canceled|called off|after all|trip|going|flying|travell?ing|moving|visiting|meeting)\b|
+    (?:{RUSSIAN.words["CANCELLED"]}|{RUSSIAN.words["GOING"]}(?!\w)|поездк\w+|уже|вс[её]-таки)"""
+)
+_PLANS: Final = tuple(rule.pattern for rule in (*ENGLISH.rules, *RUSSIAN.rules) if rule.name == "plans")
 _UPCOMING: Final = compile_forms(r"getting (?:married|divorced)\b")
 _OF_WORK: Final = compile_forms(r"(?:job|position|work\w*)\b|(?:работ\w+|уволил\w*)")
 _A_NEW_ONE: Final = compile_forms(
@@ -96,6 +101,7 @@ class KnownStatement:
     Attributes:
         is_denial: True if it has a word of denial or ending, such as "not" or "quit".
         is_upcoming: True if it tells of "getting married" or "getting divorced".
+        is_plan: True if it tells of a plan, such as a journey or an appointment.
         is_of_the_user: True if it may be about the user.
         slots: the properties of the user to which it gives a value.
     """
@@ -104,6 +110,7 @@ class KnownStatement:
     stems: frozenset[int]
     is_denial: bool
     is_upcoming: bool
+    is_plan: bool
     is_of_the_user: bool
     slots: frozenset[Slot]
 
@@ -114,7 +121,13 @@ class KnownStatement:
         of_the_user = is_about_user(text)
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
         return cls(
-            fact.id, find_stems(text), _is_denial(text), _is_upcoming(text), of_the_user, frozenset(slots)
+            id=fact.id,
+            stems=find_stems(text),
+            is_denial=_is_denial(text),
+            is_upcoming=_is_upcoming(text),
+            is_plan=any(pattern.search(text) for pattern in _PLANS),
+            is_of_the_user=of_the_user,
+            slots=frozenset(slots),
         )
 
 
@@ -137,12 +150,14 @@ def find_replaced_fact(statement: UserStatement, known: Sequence[KnownStatement]
     """Return the id of the fact that a statement replaces or ends; None if there is no such fact, or several.
 
     Only a statement that may be about the user replaces or ends a fact. If its rule says that something has
-    ended, `_find_ended_fact` chooses the fact. Otherwise the fact has the slot of the rule; a statement about
-    work must also say that the work is new.
+    ended, `_find_ended_fact` chooses the fact, or `_find_cancelled_plan` for an event. Otherwise the fact has
+    the slot of the rule; a statement about work must also say that the work is new.
     """
     text, slot = statement.text, statement.rule.slot
     if not is_about_user(text):
         return None
+    if statement.rule.ends and statement.rule.kind == "event":
+        return _find_cancelled_plan(statement.undated, known)
     if statement.rule.ends:
         return _find_ended_fact(statement.undated, known)
     if slot is None or (slot == "work" and not _A_NEW_ONE.search(text)):
@@ -166,6 +181,14 @@ def _find_ended_fact(text: str, known: Sequence[KnownStatement]) -> str | None:
         _require_single([fact for fact in standing if "work" in fact.slots])
         if _OF_WORK.search(text)
         else None
+    )
+
+
+def _find_cancelled_plan(text: str, known: Sequence[KnownStatement]) -> str | None:
+    """Return the id of the only plan that has all stems of a text about a cancellation; None in doubt."""
+    said = find_stems(_OF_CANCELLATION.sub(" ", text))
+    return _require_single(
+        [fact for fact in known if said and fact.is_plan and not fact.is_denial and said <= fact.stems]
     )
 
 

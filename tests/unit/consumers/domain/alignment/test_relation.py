@@ -1551,3 +1551,24 @@ def test_similarity_does_not_let_a_part_replace_the_whole(old: str, new: str) ->
     verdict = relate_facts(old, new, SIMILARITY)
 
     assert (verdict.relation, verdict.is_open) == (FactRelation.UNDECIDED, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_related"),
+    [
+        ("I have an exam on Monday (2026-11-23)", "My exam was cancelled", True),
+        ("My flight is on 5 December (2026-12-05)", "My flight has been cancelled", True),
+        ("We're going to Rome on 29 December (2026-12-29)", "We're not going to Rome after all", True),
+        ("У меня экзамен в пятницу (2026-11-27)", "Экзамен отменили", True),
+        ("20 декабря (2026-12-20) едем в Анапу", "Не едем в Анапу", True),
+        ("I have an exam on Monday (2026-11-23)", "The driving exam was cancelled", False),
+        ("I had an exam on Monday (2026-11-23)", "My exam was cancelled", False),
+        ("У меня экзамен в пятницу (2026-11-27)", "Отменили экзамен по химии", False),
+    ],
+)
+def test_end_of_a_dated_plan_replaces_only_the_fact_that_a_proposal_names(
+    old: str, new: str, is_related: bool
+) -> None:
+    verdict = relate_facts(old, new, SIMILARITY)
+    assert verdict.relation is not FactRelation.UPDATE, verdict.evidence
+    assert verdict.is_related is is_related, verdict.evidence

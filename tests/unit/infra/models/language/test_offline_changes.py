@@ -58,6 +58,12 @@ async def test_known_fact_is_not_proposed_again(text: str, known: str) -> None:
         ("I'm 32 years old", "I’m 31"),
         ("I’m 32 years old", "I’m 31 years old"),
         ("I've moved to York", "I’m living in Leeds"),
+        ("We're not going to Lisbon after all", "We're flying to Lisbon on 29 December (2026-12-29)"),
+        ("The Lisbon trip is cancelled", "We're going to Lisbon on 29 December (2026-12-29)"),
+        ("My dentist appointment was cancelled", "I have a dentist appointment on Monday (2026-11-23)"),
+        ("В Анапу не едем", "20 декабря (2026-12-20) едем в Анапу"),
+        ("Поездку в Анапу отменили", "20 декабря (2026-12-20) едем в Анапу"),
+        ("Мой рейс отменили", "У меня рейс 5 декабря (2026-12-05)"),
         ("I’ve moved to York", "I’ve moved to Leeds"),
     ],
 )
@@ -75,6 +81,12 @@ async def test_changed_fact_supersedes_the_former_one(text: str, known: str) -> 
         ("I don't like coffee", ["I like tea very much"]),
         ("I work for a school too", ["I work at Acme"]),
         ("I no longer eat peanuts", ["Tom’s allergic to peanuts"]),
+        ("My exam was cancelled", ["I have an exam on Monday", "I have an exam on Friday"]),
+        ("My exam was cancelled", ["I passed my exam in May"]),
+        ("My dentist appointment was cancelled", ["I have an appointment at the bank on Monday"]),
+        ("The Lisbon trip is cancelled", ["I love Lisbon", "We're going to Porto on 29 December"]),
+        ("Мой экзамен отменили", ["У меня экзамен в пятницу", "У меня экзамен во вторник"]),
+        ("Поездку в Анапу отменили", ["Люблю Анапу"]),
     ],
 )
 async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) -> None:
