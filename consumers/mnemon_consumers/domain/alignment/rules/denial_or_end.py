@@ -492,7 +492,7 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
     is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
     if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
         return not is_tied and any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
-    if _is_recovery_from_other_thing(facts) or _ends_no_feeling_or_wish(facts):
+    if _is_recovery_from_other_thing(facts) or _names_only_person(facts):
         return True
     is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
         is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
@@ -525,16 +525,18 @@ def _is_recovery_from_other_thing(facts: FactComparison) -> bool:
     )
 
 
-def _ends_no_feeling_or_wish(facts: FactComparison) -> bool:
-    """Return whether the older fact is someone's feeling or wish, and the newer one names only this person.
+def _names_only_person(facts: FactComparison) -> bool:
+    """Return whether the newer fact names only a person of whom the older one tells a feeling, wish or thing.
 
-    For example, "Kate has left" says nothing about "Kate loves chess".
+    For example, "Kate has left" says nothing about "Kate loves chess" and "Kate has a cat".
     """
-    is_feeling = any(pole.startswith("feeling") for term in facts.old.terms for pole in term.opposites)
+    old, left = facts.old, facts.alignment
+    is_feeling = any(pole.startswith("feeling") for term in old.terms for pole in term.opposites)
+    is_owner = old.has_word_of("possession_words") and any(a.is_someone and a.is_head for a, _ in left.pairs)
     return (
-        (is_feeling or _is_plan_or_wish(facts.old))
-        and bool(list_nouns(facts.alignment.old))
-        and all(a.kind is TermKind.LIGHT or (a.is_head and b.is_head) for a, b in facts.alignment.pairs)
+        (is_feeling or is_owner or _is_plan_or_wish(old))
+        and bool(list_nouns(left.old))
+        and all(a.kind is TermKind.LIGHT or (a.is_head and b.is_head) for a, b in left.pairs)
     )
 
 

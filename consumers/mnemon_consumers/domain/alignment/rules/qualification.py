@@ -121,16 +121,17 @@ def find_partial_change(alignment: Alignment) -> str | None:
     if new.denies_or_ends and any(_is_time_of_day(new, term) for term in alignment.new):
         return "the newer fact denies or ends something at a time of day only"
     if _loses_only_thing(alignment):
-        return "the loss of a thing may end no feeling or study"
+        return "the loss of a thing may end no feeling, study or pastime"
     if _ends_activity_partly(alignment):
         return "the newer fact may end a part of the activity"
     return None
 
 
 def _loses_only_thing(alignment: Alignment) -> bool:
-    """Return whether a person lost a thing, and the older fact tells a feeling, a search or a study.
+    """Return whether a person lost a thing, and the older fact tells a feeling, search, study or pastime.
 
-    For example, "Misses her dog" holds beside "Lost her dog". "Lost interest in chess" ends a feeling.
+    "Misses her dog" holds beside "Lost her dog", and "Plays the guitar" beside "Sold the guitar". "Lost
+    interest in chess" ends a feeling.
     """
     old, new = alignment.statements
     is_lost = any(is_in_word_list(word, "loss_verbs") for word in new.raw)

@@ -846,6 +846,10 @@ STILL_TRUE = (
     ("Умерла собака", "Хочет новую собаку"),
     ("Продал машину", "Хочет новую машину"),
     ("Sold the car", "Wants a new car"),
+    ("Plays the guitar", "Sold the guitar"),
+    ("Cycles to work", "Sold the bike"),
+    ("Играет на гитаре", "Продал гитару"),
+    ("Катается на лыжах", "Сломал лыжи"),
     ("Умер отец", "Отец работал лётчиком"),
     ("Сломался телефон", "Телефон работал пять лет"),
     ("Курит", "Бросал курить три раза"),
@@ -1150,6 +1154,8 @@ OTHER_END = (
 """Newer facts that end something else with the same name."""
 
 COMPANION_END = (
+    ("Kate has a cat", "Kate moved out"),
+    ("У Кати есть кошка", "Катя съехала"),
     ("Plays tennis with Tom", "Tom cancelled tennis"),
     ("Играет в теннис с Томом по пятницам", "Том отменил теннис"),
     ("Works at Acme with Tom", "Tom left Acme"),
