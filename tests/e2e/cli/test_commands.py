@@ -259,6 +259,14 @@ async def test_missing_data_folder_is_not_created(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+async def test_folder_without_stack_is_not_reindexed(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    found = await mnemon("reindex", "--data", tmp_path)
+    assert found.code == 3
+    assert f"there is no stack in {tmp_path}" in found.err
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 async def test_impossible_command_asks_no_confirmation(tmp_path: Path) -> None:
     found = await mnemon("erase", "acme", "u1", "--data", tmp_path)
     assert found.code == 3
