@@ -190,10 +190,13 @@ async def move(
             f" {format_count(result.rows, 'compared row')}, in {result.seconds:,.1f} s."
             f" Requests were refused for {result.pause_seconds:.2f} s."
         )
-    typer.echo(
-        "Next: let the tenant's bots connect to this address, and run the same command again. Then run "
-        "`mnemon tenant confirm` with the same tenant and deployments"
-    )
+    if result.is_confirmed:
+        typer.echo("The move is confirmed.")
+    else:
+        typer.echo(
+            "Next: let the tenant's bots connect to this address, and run the same command again. Then run "
+            "`mnemon tenant confirm` with the same tenant and deployments"
+        )
     return ExitCode.DONE
 
 

@@ -109,6 +109,7 @@ class MoveResult:
         pause_seconds: duration of the write pause, in the run that switched.
         seconds: duration of this run.
         is_repeated: whether an earlier run had switched.
+        is_confirmed: whether the move was confirmed before this run.
     """
 
     events: int = 0
@@ -120,6 +121,7 @@ class MoveResult:
     pause_seconds: float = 0.0
     seconds: float = 0.0
     is_repeated: bool = False
+    is_confirmed: bool = False
 
 
 class TenantMove:
@@ -175,7 +177,12 @@ class TenantMove:
             )
             await copy.load_positions()
             if residence.state == "moved":
-                self._result = replace(self._result, is_repeated=True, pause_seconds=residence.pause)
+                self._result = replace(
+                    self._result,
+                    is_repeated=True,
+                    is_confirmed=residence.is_confirmed,
+                    pause_seconds=residence.pause,
+                )
             else:
                 if not self._is_returning:
                     require_no_foreign_events(copy, self._tenant)

@@ -337,11 +337,12 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
     await stock.say("late", f"{TENANT}.u1.-")
     assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 1
     again = await pair.move()
-    assert (again.is_repeated, again.forwarded) == (True, 1)
+    assert (again.is_repeated, again.is_confirmed, again.forwarded) == (True, False, 1)
     assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
     await settled(pair.new)
     assert await Stock(pair.new).contents(f"{TENANT}.u1") == ["before", "late"]
     await pair.confirm()
+    assert (await pair.move()).is_confirmed
     with pytest.raises(MoveRefused, match="is confirmed and cannot be reverted"):
         await pair.move(is_returning=True)
 
