@@ -36,7 +36,7 @@ from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORE_MAX_PAYLOAD, 
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.health.consistency import require_same_log
-from mnemon_infra.process.data_folder import Endpoints, lock_folder, mark_folder
+from mnemon_infra.process.data_folder import Endpoints, FolderUnusable, lock_folder, mark_folder
 
 log = structlog.get_logger("embedded")
 
@@ -186,7 +186,7 @@ async def run_stack(
     Raises:
         FolderInUse: another process holds the folder.
         FolderTooNew: a newer version has written the folder.
-        OSError: the folder cannot be created or written.
+        FolderUnusable: the folder cannot be created or written.
         ServerPortTaken: a chosen port cannot be opened.
         ServerFailed: a server does not start or is not installed, or the disk has too little room (`NoRoom`).
         LogKeyRefused: the deployment's key does not match the log in the folder.
@@ -203,10 +203,13 @@ async def run_stack(
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
-        ends.enter_context(lock_folder(data))
-        Endpoints.remove(data)  # the endpoints of a killed run
-        require_room(data)
-        mark_folder(data)
+        try:
+            ends.enter_context(lock_folder(data))
+            Endpoints.remove(data)  # the endpoints of a killed run
+            require_room(data)
+            mark_folder(data)
+        except OSError as error:
+            raise FolderUnusable(data, error) from None
         broker = None
         if not deployment.nats_url:
             max_payload = MAX_PAYLOAD if with_streams else RESTORE_MAX_PAYLOAD

@@ -46,6 +46,16 @@ class FolderTooNew(Exception):
         )
 
 
+class FolderUnusable(Exception):
+    """The file system refuses the folder; the message has its reason and names the next step."""
+
+    def __init__(self, data: Path, error: OSError) -> None:
+        super().__init__(
+            f"{data} cannot be used: {error.strerror}. Make the folder writable and free space on its disk,"
+            " or choose another folder: --data DIR"
+        )
+
+
 class FolderVersion(BaseModel):
     """Content of `DIR/version.json`: the version that last wrote a data folder; 0.2.0 wrote no such file."""
 

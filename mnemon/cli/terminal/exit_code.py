@@ -52,6 +52,7 @@ ENDINGS: Final[Mapping[str, ExitCode]] = {
     "mnemon_infra.models.embedding.EmbeddingUnavailable": ExitCode.UNAVAILABLE,
     "mnemon_infra.health.consistency.LogLost": ExitCode.UNAVAILABLE,
     "mnemon_infra.process.data_folder.FolderTooNew": ExitCode.UNAVAILABLE,
+    "mnemon_infra.process.data_folder.FolderUnusable": ExitCode.USAGE_ERROR,
     "mnemon_infra.settings.bucket.SettingsNotProvisioned": ExitCode.UNAVAILABLE,
     "mnemon_infra.settings.residence.ResidenceInvalid": ExitCode.UNAVAILABLE,
     "mnemon_infra.settings.store.SettingsContended": ExitCode.NEGATIVE_RESULT,

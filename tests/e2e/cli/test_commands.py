@@ -252,6 +252,14 @@ async def test_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert "cannot be used" in found.err
 
 
+@pytest.mark.parametrize("command", [("rebuild", "--list"), ("reindex",)])
+async def test_folder_that_cannot_be_locked_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    for name in ("nats", "lock"):
+        (tmp_path / name).mkdir()
+    found = await mnemon(*command, "--data", tmp_path)
+    assert (found.code, f"{tmp_path} cannot be used: Is a directory" in found.err) == (2, True)
+
+
 async def test_missing_data_folder_is_not_created(tmp_path: Path) -> None:
     found = await mnemon("reindex", "--data", tmp_path / "none")
     assert found.code == 3
