@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -221,7 +221,8 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     except OSError as error:
         refuse_file(output, "written", error, "Choose another file: -o FILE")
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses it, even if the file is absent
+            part.unlink(missing_ok=True)
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:

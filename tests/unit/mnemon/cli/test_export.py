@@ -49,3 +49,12 @@ def test_absent_folder_of_the_file_is_named_without_a_temporary_name(
     with pytest.raises(typer.Exit), _open_output(output):
         pass
     assert capsys.readouterr().err.startswith(f"mnemon: {output} cannot be written: No such file")
+
+
+def test_file_in_place_of_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "u42.jsonl"
+    with pytest.raises(typer.Exit) as ended, _open_output(output):
+        pass
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().err.startswith(f"mnemon: {output} cannot be written: Not a directory")
