@@ -135,6 +135,8 @@ class ErasedConversation:
             event = decode_event(parse_subject(delivery.subject), delivery.body)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             return False
+        if isinstance(event, UserErasedV1):
+            return False  # it keeps late events from being written
         if conversation := getattr(event, "conversation", None):
             return self.removes_window(conversation, getattr(event, "from_seq", delivery.sequence))
         return self.removes_fact(delivery.sequence, getattr(event, "lineage", None))
@@ -171,14 +173,14 @@ class ErasedConversation:
 
         `lineage` is that of the event; None if the event has none. A fact that is newer than the erasure is
         removed if all its sources are removed: a model may have been reading the sources during the erasure.
-        Any other fact is removed only if `derived` has its position.
+        If the lineage names no conversation, its sources count as messages on `-`. Any other fact is removed
+        only if `derived` has its position.
         """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
-        is_its = lineage.conversation == self.conversation
-        return all(
-            each < self.below and (is_its or self.removes_message(None, each)) for each in lineage.sources
-        )
+        if lineage.conversation is None:
+            return all(self.removes_message(None, each) for each in lineage.sources)
+        return lineage.conversation == self.conversation and max(lineage.sources) < self.below
 
 
 ErasureScope: TypeAlias = ErasedUser | ErasedConversation

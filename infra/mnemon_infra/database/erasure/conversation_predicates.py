@@ -32,9 +32,16 @@ def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
         begins = func.least(row["seq"], extract_position("from_seq"))
         return or_(row["seq"] == any_(erased["derived"]), and_(its, begins < erased["up_to"]))
     if name == starts.name:
-        # An erasure keeps the starts that it writes; their ids begin with the id of the erasure.
+        # An erasure keeps the starts that it writes, or that a later one writes. Their ids begin with its id.
         is_own = row["event_id"] == func.concat(erased["event_id"], ":", row["seq"])
-        return and_(below, its, ~is_own)
+        later = erasures.alias("later")
+        is_of_later = exists().where(
+            later.c.tenant == row["tenant"],
+            later.c.user_id == row["user_id"],
+            later.c.up_to > erased["up_to"],
+            row["event_id"] == func.concat(later.c.event_id, ":", row["seq"]),
+        )
+        return and_(below, its, ~is_own, ~is_of_later.correlate_except(later))
     on_current = and_(row["conversation"].is_(None), row["seq"].op("<@")(erased["spans"]))
     return and_(below, or_(its, on_current))
 

@@ -195,7 +195,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": "Plays the piano", "lineage": again})
         summary = {"conversation": "trip", "from_seq": trip, "to_seq": on_trip, "text": "zanzibar"}
         await stock.publish("memory.acme.u1.summary.written.v1", {"summary_id": "s", **summary})
-        await stock.say("I am back", "acme.u1.home")
+        back = await stock.say("I am back", "acme.u1.home")
         await decided(connection)
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
         async with (
@@ -232,6 +232,22 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert await stock.contents(conversation="trip") == ["off again"]
         assert await stock.contents() == ["off again"], "it is the current one still"
         assert len((await stock.ask("read"))["facts"]) == 2
+
+        # A later fact of another conversation stays, even if its message was sent while "trip" was current.
+        of_home = {"sources": [back], "conversation": "home"}
+        await stock.publish(
+            "memory.acme.u1.fact.proposed.v1", {"text": "Came home by train", "lineage": of_home}
+        )
+        await decided(connection)
+        assert "Came home by train" in [each["text"] for each in (await stock.ask("read"))["facts"]]
+
+        # Further erasures keep the events of earlier ones, and the conversation stays the current one.
+        assert (await stock.ask("erase", conversation="trip"))["pending"] == []
+        assert (await stock.ask("erase", conversation="trip"))["pending"] == []
+        assert await stock.contents() == []
+        assert len((await stock.ask("read"))["facts"]) == 3
+        left = await stock.ask("erase", verify=True, conversation="trip")
+        assert set(left["left"].values()) == {0}
 
         async with open_exclusive_site(deployment) as place:
             verdict = await verdict_on(place, RebuildReport())
