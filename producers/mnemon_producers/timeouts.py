@@ -12,7 +12,7 @@ class Timeouts:
         retry: time for further attempts at publishing, from the first failure on.
         ask: timeout of a request, except those with the timeout `save`.
         save: timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the
-            decision on a saved fact, and for the stores of an erasure.
+            decision on a saved fact, and up to 6 s for the stores of an erasure.
     """
 
     publish: float = 5.0

@@ -46,7 +46,7 @@ export interface Timeouts {
   ask: number;
   /**
    * Timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the decision on a saved
-   * fact, and for the stores of an erasure. Default: 7,000.
+   * fact, and up to 6 s for the stores of an erasure. Default: 7,000.
    */
   save: number;
 }

@@ -3,6 +3,7 @@
 An erasure of a conversation removes its messages, and all that was made from them alone.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -111,23 +112,25 @@ class EraseVerb:
         return await_reply(self._erase_user(address))
 
     async def _erase_user(self, address: Address) -> Reply:
+        until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
         covered = await self._find_covered_content(build_full_erasure(address.owner))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *address.owner):
             registered = RegisteredEvent(self._register, address.owner, str(uuid4()))
             event = UserErasedV1(up_to_seq=ALL_BEFORE)
             position = await self._log.publish_event(address, event, registered.event_id)
-        return await self._build_receipt(covered, registered, position, self._is_user_settled)
+        return await self._build_receipt(covered, registered, position, self._is_user_settled, until)
 
     async def _erase_conversation(self, address: Address, conversation: str) -> Reply:
         """Erase a conversation, up to the user's last event in the log."""
+        until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *address.owner):
             event, scope = await self._plan_erasure(address.owner, conversation)
             covered = await self._find_covered_content(scope)
             registered = RegisteredEvent(self._register, address.owner, str(uuid4()))
             position = await self._log.publish_event(address, event, registered.event_id)
-        return await self._build_receipt(covered, registered, position, self._is_conversation_settled)
+        return await self._build_receipt(covered, registered, position, self._is_conversation_settled, until)
 
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope that erase a conversation, up to the user's last event.
@@ -170,8 +173,9 @@ class EraseVerb:
         registered: RegisteredEvent,
         position: int,
         is_settled: Callable[[Owner, int], Awaitable[bool | None]],
+        until: float,
     ) -> EraseReplyV1:
-        """Wait for the stores, and return the receipt.
+        """Wait for the stores until a time of the event loop, and return the receipt.
 
         `is_settled` returns whether `persist` has marked the row of the erasure as finished; None if there is
         no row yet.
@@ -181,7 +185,7 @@ class EraseVerb:
             settled = await is_settled(registered.owner, position)
             return await find_unfinished_stores(self._broker.connection, registered, position, settled)
 
-        left = await wait_for_stores(find_unfinished)
+        left = await wait_for_stores(find_unfinished, until)
         return EraseReplyV1(
             seen_seq=position,
             removed=select_removed(covered.counts, left),

@@ -31,9 +31,9 @@ from mnemon_infra.storage.object_store import StoreUnavailable
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-ERASURE_TIMEOUT: Final = 5.0
-"""Maximum seconds of each wait of an erasure: for the projections before it, and for all stores to finish.
-After the reply the stores continue."""
+ERASURE_TIMEOUT: Final = 6.0
+"""Maximum seconds from the request until the check whether all stores have finished an erasure, so that the
+reply reaches a client that waits 7 s. After the reply the stores continue."""
 
 PAUSE: Final = 0.05
 """Seconds between two checks whether the stores have finished."""
@@ -101,14 +101,16 @@ def sum_counts(counts: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue
     return dict(sums)
 
 
-async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """Wait up to `ERASURE_TIMEOUT` seconds for the stores; return the stores that have not finished.
+async def wait_for_stores(
+    not_done: Callable[[], Awaitable[tuple[str, ...]]], until: float
+) -> tuple[str, ...]:
+    """Wait for the stores until a time of the event loop; return the stores that have not finished.
 
-    `not_done` returns the stores that have not finished at the time of the call.
+    `not_done` returns the stores that have not finished at the time of the call. It is called at least once.
     """
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
-        stop=stop_after_delay(ERASURE_TIMEOUT),
+        stop=stop_after_delay(max(0.0, until - asyncio.get_running_loop().time())),
         wait=wait_fixed(PAUSE),
         retry_error_callback=_read_last_result,
     )
