@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import show_progress
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def open_repository(
 ) -> "BackupRepository":
     """Open the folder or bucket of a backup, with the cipher for the given keys or passphrase.
 
+    End the command if `location` is empty, as an unset variable of a script is.
+
     Raises:
         KeyUnusable: the options contradict each other, or a key or the passphrase file cannot be used.
         StoreUnavailable: the location cannot be used.
@@ -40,6 +43,12 @@ def open_repository(
     from mnemon.operations.backup.repository import BackupRepository
     from mnemon_infra.storage.object_store import open_object_store
 
+    if not location:
+        refuse(
+            ExitCode.USAGE_ERROR,
+            "the place of the backup is empty",
+            "Name a folder or a bucket, such as /mnt/backups/mnemon",
+        )
     return BackupRepository(open_object_store(location), choose_cipher(recipients, passphrase_file, identity))
 
 
