@@ -131,11 +131,11 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
     async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
-        """Publish a message that has text; log a warning if no event can have it, or if it is not confirmed.
+        """Publish a message that has text; log a warning if it cannot be an event, or is not confirmed.
 
         Returns:
             The log position; None without text, without a confirmation in `CONFIRMATION_TIMEOUT` seconds, or
-            for a message that no event can have, such as one with U+0000.
+            for a message that cannot be an event, such as one with U+0000.
         """
         if not message.text:
             return None

@@ -77,7 +77,8 @@ class MemoryTools(FactTools):
                 harmless.
         """
         if not isinstance(fields, Mapping):  # a request without `fields` would only read
-            raise InvalidBody("fields", "Input should be an object")
+            problem = f"must be a mapping, not {type(fields).__name__}; give names with values"
+            raise InvalidBody("fields", problem)
         request = ProfileV1.create_strict(fields=fields)
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 

@@ -96,7 +96,10 @@ async def calibrate_embedder(model: Embedder, pairs: Sequence[LabelledPair]) -> 
     languages = {pair.language for pair in pairs}
     pairs = [pair for pair in pairs if relate_facts(pair.a, pair.b, words).is_open]
     if missing := _find_missing_label(pairs, languages):
-        raise InvalidPairs(f"without the pairs that the rules of `dedupe` decide, {missing}; add some")
+        raise InvalidPairs(
+            f"without the pairs that the rules of `dedupe` decide, {missing}; add pairs that the rules leave "
+            "open, such as facts in other words"
+        )
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
     return {

@@ -115,8 +115,9 @@ class DedupeConsumer:
     async def _decide_for_user(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
         # The semaphore admits the user who waited longest, so after a turn a user waits behind all others.
         async with self._slots:
+            # A user's further turns do not pass through `decide_proposals`, which checks this too.
             if self._settings.is_suspended(owner[0]):
-                return FAILED  # a user's further turns do not pass through `handle`, which checks this too
+                return FAILED
             try:
                 return await self._processor.decide(self.broker.connection, owner, limits_at=limits_at)
             except TRANSIENT as error:

@@ -51,8 +51,8 @@ class FolderUnusable(Exception):
 
     def __init__(self, data: Path, error: OSError) -> None:
         super().__init__(
-            f"{data} cannot be used: {error.strerror}. Make the folder writable and free space on its disk,"
-            " or choose another folder: --data DIR"
+            f"{data} cannot be used: {error.strerror} ({error.filename or data}). Make it writable, free "
+            "space on its disk, or choose another folder: --data DIR"
         )
 
 

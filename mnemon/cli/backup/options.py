@@ -46,7 +46,7 @@ def open_repository(
     if not location:
         refuse(
             ExitCode.USAGE_ERROR,
-            "the place of the backup is empty",
+            "the name of the backup's folder or bucket is empty",
             "Name a folder or a bucket, such as /mnt/backups/mnemon",
         )
     return BackupRepository(open_object_store(location), choose_cipher(recipients, passphrase_file, identity))

@@ -117,8 +117,8 @@ class Manifest(BaseModel):
             manifest = cls.model_validate_json(body)
         except ValidationError as error:
             raise BackupUnusable(
-                f"{MANIFEST_NAME} in {location} is damaged: use another copy of the backup, or make a backup "
-                "at another place"
+                f"{MANIFEST_NAME} in {location} is damaged: use another copy of the backup, or begin a "
+                "new backup at another destination"
             ) from error
         if manifest.format > FORMAT:
             raise BackupUnusable(

@@ -45,7 +45,7 @@ async def everything(url: str, tenant: str) -> None:
         await memory.erase("u1")
 
 
-async def is_refused(url: str, tenant: str) -> None:
+async def require_refusal(url: str, tenant: str) -> None:
     with pytest.raises(NotConnected):
         async with MemoryClient.connect(url, tenant=tenant, timeouts=PATIENT):
             pass
@@ -80,14 +80,14 @@ async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
         with pytest.raises(PublishFailed, match="more bytes than this login may send"):
             await memory.publish("u1", "user", "x" * 5000)
     assert (await mnemon("auth", "revoke", "globex", "--data", up.data)).code == 0
-    await is_refused(later["url"], "globex")
+    await require_refusal(later["url"], "globex")
     # As after a run that was killed before the server had loaded the file.
     third = json.loads((await mnemon("auth", "tenant", "initech", "--data", up.data, "--json")).out)
     with FolderLogins(up.data).edit() as logins:
         assert logins.revoke_tenant_login("initech")
     again = await mnemon("auth", "revoke", "initech", "--data", up.data)
     assert (again.code, "has no login" in again.err) == (1, True)
-    await is_refused(third["url"], "initech")
+    await require_refusal(third["url"], "initech")
     assert "permission denied" not in up.log
 
 

@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 class ReceivedSpan(NamedTuple):
     """A span; `process` has the names of the consumers in the process that sent the span.
 
-    `end` has the serialized status and events of the span.
+    `status_and_events` has both as serialized bytes.
     """
 
     trace_id: str
@@ -22,7 +22,7 @@ class ReceivedSpan(NamedTuple):
     process: tuple[str, ...]
     attributes: dict[str, str]
     is_failed: bool
-    end: bytes
+    status_and_events: bytes
 
 
 class Collector:

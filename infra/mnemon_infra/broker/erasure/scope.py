@@ -136,7 +136,7 @@ class ErasedConversation:
         except (InvalidSubject, UnknownEvent, InvalidBody):
             return False
         if isinstance(event, UserErasedV1):
-            return False  # it keeps late events from being written
+            return False  # the event stays: it keeps late events from being written
         if conversation := getattr(event, "conversation", None):
             return self.removes_window(conversation, getattr(event, "from_seq", delivery.sequence))
         return self.removes_fact(delivery.sequence, getattr(event, "lineage", None))

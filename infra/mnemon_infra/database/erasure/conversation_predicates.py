@@ -32,7 +32,8 @@ def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
         begins = func.least(row["seq"], extract_position("from_seq"))
         return or_(row["seq"] == any_(erased["derived"]), and_(its, begins < erased["up_to"]))
     if name == starts.name:
-        # An erasure keeps the starts that it writes, or that a later one writes. Their ids begin with its id.
+        # An erasure keeps the starts that it or a later erasure writes. Their id is the event id
+        # of that erasure, a colon and the position of the start.
         is_own = row["event_id"] == func.concat(erased["event_id"], ":", row["seq"])
         later = erasures.alias("later")
         is_of_later = exists().where(

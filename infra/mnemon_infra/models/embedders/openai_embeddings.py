@@ -188,8 +188,8 @@ class OpenAIEmbeddings:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text; see `Embedder.embed`.
 
-        White space is not sent. A text gives zeros if the endpoint refuses even a short beginning of it, but
-        accepts other texts.
+        White space at the ends of a text is not sent; a blank text gives zeros. A text also gives zeros if
+        the endpoint refuses even a short beginning of it, but accepts other texts.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         try:

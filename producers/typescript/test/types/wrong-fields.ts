@@ -1,4 +1,4 @@
-// What does not compile. `package.test.mjs` compiles this file, and a copy without the expectations.
+// Code that must not compile. `package.test.mjs` compiles this file, and a copy without the expectations.
 import { connectHttp, type MessageV1, type Replies } from "mnemon";
 import { connectNats } from "mnemon/nats";
 import { memoryMiddleware } from "mnemon/ai-sdk";

@@ -85,4 +85,4 @@ async def test_span_of_a_failed_block_has_no_text_of_the_error(monkeypatch: pyte
     [span] = collector.spans
     assert span.is_failed
     assert span.attributes == {"error.type": "ValueError"}
-    assert b"Anna" not in span.end
+    assert b"Anna" not in span.status_and_events

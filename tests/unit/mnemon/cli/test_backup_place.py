@@ -14,5 +14,8 @@ def test_empty_place_of_a_backup_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, [*arguments, "--data", str(tmp_path / "data")])
-    assert (result.exit_code, "the place of the backup is empty" in result.stderr) == (2, True)
+    assert (result.exit_code, "the name of the backup's folder or bucket is empty" in result.stderr) == (
+        2,
+        True,
+    )
     assert list(tmp_path.iterdir()) == []

@@ -492,7 +492,7 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
     is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
     if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
         return not is_tied and any(a.kind is TermKind.NAME for a, _ in facts.alignment.pairs)
-    if _is_recovery_from_other_thing(facts) or _names_only_person(facts):
+    if _is_recovery_from_other_thing(facts) or _spares_trait_of_person(facts):
         return True
     is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
         is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
@@ -525,8 +525,8 @@ def _is_recovery_from_other_thing(facts: FactComparison) -> bool:
     )
 
 
-def _names_only_person(facts: FactComparison) -> bool:
-    """Return whether the newer fact names only a person of whom the older one tells a feeling, wish or thing.
+def _spares_trait_of_person(facts: FactComparison) -> bool:
+    """Return whether the facts share only a person, and the older one is about a feeling, wish or possession.
 
     For example, "Kate has left" says nothing about "Kate loves chess" and "Kate has a cat".
     """

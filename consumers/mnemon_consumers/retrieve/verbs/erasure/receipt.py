@@ -32,8 +32,11 @@ from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 ERASURE_TIMEOUT: Final = 6.0
-"""Maximum seconds from the request until the check whether all stores have finished an erasure, so that the
-reply reaches a client that waits 7 s. After the reply the stores continue."""
+"""Seconds after the request at which an erasure stops waiting for the stores and replies; a client waits 7 s.
+
+It is also the timeout of the wait for the projections, and of each request to the erasure register. The reply
+is later if the user's lock or the register answers late. After the reply the stores continue.
+"""
 
 PAUSE: Final = 0.05
 """Seconds between two checks whether the stores have finished."""

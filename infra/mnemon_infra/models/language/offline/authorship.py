@@ -29,15 +29,15 @@ def list_sentences(text: str) -> Iterator[tuple[Sentence, bool]]:
         other = find_other_person(plain, language) or other
 
 
-def is_joke(text: str, language: LanguageRules) -> bool:
-    """Return whether a sentence ends with words that say that it is a joke."""
-    return any(match.end() == len(text) for match in language.joke.finditer(text))
+def is_disclaimed(text: str, language: LanguageRules) -> bool:
+    """Return whether a sentence says at its end that it is a joke, a figure of speech or not to be saved."""
+    return any(match.end() == len(text) for match in language.disclaimer.finditer(text))
 
 
 def takes_back(sentence: Sentence) -> bool:
-    """Return whether a sentence begins with words that say that the sentence before it is a joke."""
+    """Return whether a sentence says this, see `is_disclaimed`, of the sentence before it."""
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
-    return language.joke.match(sentence.text) is not None
+    return language.disclaimer.match(sentence.text) is not None
 
 
 def is_labelled(before: str) -> bool:

@@ -185,7 +185,7 @@ def _find_ended_fact(text: str, known: Sequence[KnownStatement]) -> str | None:
 
 
 def _find_cancelled_plan(text: str, known: Sequence[KnownStatement]) -> str | None:
-    """Return the id of the only plan that has all stems of a text about a cancellation; None in doubt."""
+    """Return the id of the plan that has all stems of a cancelled event; None if none or several have."""
     said = find_stems(_OF_CANCELLATION.sub(" ", text))
     return _require_single(
         [fact for fact in known if said and fact.is_plan and not fact.is_denial and said <= fact.stems]

@@ -78,8 +78,8 @@ class LanguageRules(NamedTuple):
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
         task: a request after which a message has a text to work on, or the words of a role.
-        joke: words that say that a sentence is a joke, a figure of speech or not to be saved, at its end or
-            at the beginning of the next sentence.
+        disclaimer: words that say that a sentence is a joke, a figure of speech or not to be saved, at its
+            end or at the beginning of the next sentence.
         subject: pronouns and verbs of the first person; matches nothing if `others` is empty.
         others: forms of other people, by gender; empty if verbs of the language always have a subject.
         user: the language's word for a user.
@@ -96,7 +96,7 @@ class LanguageRules(NamedTuple):
     request: re.Pattern[str]
     closing: re.Pattern[str]
     task: re.Pattern[str]
-    joke: re.Pattern[str]
+    disclaimer: re.Pattern[str]
     subject: re.Pattern[str]
     others: tuple[OtherPersonForms, ...]
     user: str
@@ -122,7 +122,7 @@ class LanguageRules(NamedTuple):
 
         rules = tuple(compile_rule(rule) for rule in source["rules"])
         forms = source["clauses"]
-        joke = join_alternatives(insert_words(source["joke"]))
+        disclaimer = join_alternatives(insert_words(source["disclaimer"]))
         compiled = {
             name: compile_forms(insert_words(forms[name]))
             for name in ("beginning", "bound", "shared", "unshared")
@@ -136,8 +136,8 @@ class LanguageRules(NamedTuple):
             request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
             closing=re.compile(rf" ?{join_alternatives(source['closing'])}[.!…,)]*$", re.IGNORECASE),
             task=re.compile(insert_words(source["task"]), re.IGNORECASE),
-            joke=re.compile(
-                rf"(?<![\w'/-])(?<!not )(?<!не ){joke}(?!\w)[\s.!…)]*",
+            disclaimer=re.compile(
+                rf"(?<![\w'/-])(?<!not )(?<!не ){disclaimer}(?!\w)[\s.!…)]*",
                 re.IGNORECASE,
             ),
             subject=compile_forms(source["subject"]),

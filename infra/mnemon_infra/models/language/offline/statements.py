@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from mnemon_infra.models.language.offline.authorship import (
     find_other_person,
     is_about_other_person,
-    is_joke,
+    is_disclaimed,
     is_labelled,
     list_sentences,
 )
@@ -119,7 +119,7 @@ def match_sentence(
     text = _trim_sentence(sentence.text, language)
     whole = _match_rules(text, reference, language)
     whole = whole or _match_remembered(sentence.text, text, reference, language)
-    if whole is None or is_joke(sentence.text, language):
+    if whole is None or is_disclaimed(sentence.text, language):
         return []
     return _split_statement(text, reference, language) or [whole]
 

@@ -181,7 +181,7 @@ def _has_other_diet(facts: FactComparison) -> bool:
 def _tells_marital_status(facts: FactComparison) -> bool:
     """Return whether the newer fact gives another marital status: "got engaged", not "is afraid of divorce".
 
-    It does not if it ends a marriage to somebody else than the older fact names.
+    The result is False if the newer fact ends a marriage to another person than the older fact names.
     """
     left, new = facts.alignment, facts.new
     is_over = new.is_ended or any("married-" in t.opposites and not t.role for t in new.terms)

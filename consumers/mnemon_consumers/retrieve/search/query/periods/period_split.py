@@ -95,7 +95,10 @@ def _join_phrases(phrases: Iterator[Phrase], roles: str) -> list[Phrase]:
 
 
 def _share_year(one: Phrase, other: Phrase) -> Phrase:
-    """Return the phrase `one` with the year of `other`, as in "in June and July 2023"."""
+    """Return the phrase `one`, with the year of `other` if `one` names none, as in "in June and July 2023".
+
+    `one` is returned unchanged unless `other` is a day, a month or a season with a year.
+    """
     year, last = other.ranges[0].first.year, other.ranges[0]
     if last.is_yearly or last.unit not in ("day", "month", "season"):
         return one
