@@ -34,10 +34,11 @@ from mnemon_consumers.domain.alignment.rules.revision import (
     is_permission,
     permits_something_else,
 )
+from mnemon_consumers.domain.alignment.rules.stage import tells_illness
 from mnemon_consumers.domain.alignment.rules.subject import is_receiver, is_spouse
 from mnemon_consumers.domain.alignment.rules.values.slot_words import are_slot_words
 from mnemon_consumers.domain.alignment.rules.values.swap import leaves_for_another
-from mnemon_consumers.domain.alignment.statement import ParsedFact, leaves_place
+from mnemon_consumers.domain.alignment.statement import ParsedFact, leaves_place, tells_past_state
 from mnemon_consumers.domain.alignment.term import (
     NUMERIC_KINDS,
     WISH_STAGES,
@@ -132,7 +133,10 @@ def _tells_divorce_or_marriage(facts: FactComparison) -> bool:
     both = (facts.old, facts.new)
     if "marital" not in facts.old.slots & facts.new.slots or any(each.has_head for each in both):
         return False
-    if facts.new.is_planned or facts.old.is_negated or facts.new.is_negated:
+    if any(each.is_planned or each.is_negated for each in both):
+        return False
+    # "Was married" is no new status, and "is getting married" a plan.
+    if tells_past_state(facts.new) or "getting" in facts.old.raw:
         return False
     words = [term for each in both for term in each.words if not _is_partner(facts, term)]
     is_about_marriage = any("married+" in term.opposites for each in both for term in each.terms)
@@ -498,7 +502,8 @@ def _ends_something_else(facts: FactComparison, left_new: tuple[Term, ...]) -> b
         is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
     )
     if new.has_word_of("job_end_verbs"):
-        return not is_employed
+        is_named = any(a.kind is TermKind.WORD and not a.is_head for a, _ in facts.alignment.pairs)
+        return not (is_employed or is_named)
     if new.has_word_of("moving_out_verbs"):
         return "residence" not in old.slots
     if old.has_word_of("allergies") and not new.has_word_of("allergies"):
@@ -520,22 +525,26 @@ def _is_recovery_from_other_thing(facts: FactComparison) -> bool:
     pairs = [a for a, _ in facts.alignment.pairs if a.kind is not TermKind.LIGHT]
     return (
         "illness-" in poles
-        and not any("illness+" in term.stages for term in facts.old.terms)
+        and not tells_illness(facts.old)
         and all(term.kind in (TermKind.NAME, TermKind.PERSON) for term in pairs)
     )
 
 
 def _spares_trait_of_person(facts: FactComparison) -> bool:
-    """Return whether the facts share only a person, and the older one is about a feeling, wish or possession.
+    """Return whether the facts share only a person, and the older one is about no tie of that person.
 
-    For example, "Kate has left" says nothing about "Kate loves chess" and "Kate has a cat".
+    For example, "Kate has left" says nothing about "Kate loves chess" and "Kate has a cat", but may end "Kate
+    works at Acme", "Kate lives with us" and "Kate is our trainer".
     """
     old, left = facts.old, facts.alignment
     is_feeling = any(pole.startswith("feeling") for term in old.terms for pole in term.opposites)
-    is_owner = old.has_word_of("possession_words") and any(a.is_someone and a.is_head for a, _ in left.pairs)
+    is_tie = not old.slots.isdisjoint(("job", "employer", "school", "residence", "marital")) or any(
+        term.kind is TermKind.PERSON or is_listed(term, "professions") for term in left.old
+    )
+    is_trait = not is_tie and any(a.is_someone and a.is_head for a, _ in left.pairs)
     return (
-        (is_feeling or is_owner or _is_plan_or_wish(old))
-        and bool(list_nouns(left.old))
+        (is_feeling or is_trait or _is_plan_or_wish(old))
+        and (bool(list_nouns(left.old)) or TermKind.NAME in list_kinds(left.old))
         and all(a.kind is TermKind.LIGHT or (a.is_head and b.is_head) for a, b in left.pairs)
     )
 

@@ -106,7 +106,18 @@ def find_next_stage_of_user(facts: FactComparison) -> str | None:
 
 def _list_begun_axes(statement: ParsedFact) -> set[str]:
     """Return the axes of the table `stages` on which a fact tells the first stage, such as "looks for"."""
-    return {pole[:-1] for term in statement.terms for pole in term.stages if pole.endswith("+")}
+    begun = {pole[:-1] for term in statement.terms for pole in term.stages if pole.endswith("+")}
+    return begun if tells_illness(statement) else begun - {"illness"}
+
+
+def tells_illness(statement: ParsedFact) -> bool:
+    """Return whether a fact says that someone is ill; False for "is afraid of covid"."""
+    words = [term for term in statement.terms if term.kind is TermKind.WORD and not term.is_head]
+    return any(
+        "illness+" in term.stages
+        and all("illness+" in each.stages for each in words if each.place < term.place)
+        for term in statement.terms
+    )
 
 
 def _is_stage_alone(statement: ParsedFact, axes: set[str]) -> bool:

@@ -897,6 +897,9 @@ DENIED_VALUE = (
 
 FORMER_VALUE = (
     ("Lives in Leeds", "Used to live in York"),
+    ("Is divorced", "Was married"),
+    ("Развёлся", "Был женат"),
+    ("Is getting married", "Is divorced"),
     ("Lives in Leeds", "Moved from York in 2015"),
     ("Works at Tesco", "Used to work at Asda"),
     ("Wakes up at 6", "Used to wake up at 8"),
@@ -1155,6 +1158,12 @@ OTHER_END = (
 
 COMPANION_END = (
     ("Kate has a cat", "Kate moved out"),
+    ("Kate speaks French", "Kate has left"),
+    ("Kate is a vegetarian", "Kate has left"),
+    ("Катя говорит по-французски", "Катя ушла"),
+    ("Kate is vaccinated against measles", "Kate has recovered"),
+    ("Kate treats children with pneumonia", "Kate has recovered"),
+    ("Катя привита от кори", "Катя выздоровела"),
     ("У Кати есть кошка", "Катя съехала"),
     ("Plays tennis with Tom", "Tom cancelled tennis"),
     ("Играет в теннис с Томом по пятницам", "Том отменил теннис"),
