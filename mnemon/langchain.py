@@ -94,9 +94,10 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """
         user, messages = _get_user(runtime.context), state["messages"]
         begin, end = _find_question(messages)
+        until = asyncio.get_running_loop().time() + CONFIRMATION_TIMEOUT
         seq = None
         for said in messages[begin:] if end == len(messages) else ():
-            seq = await self._publish_message(user, "user", said) or seq
+            seq = await self._publish_message(user, "user", said, until) or seq
         return {"memory_seq": seq}
 
     async def awrap_model_call(
@@ -128,19 +129,20 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish the last message of the state if it is an answer of the model."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
-            await self._publish_message(_get_user(runtime.context), "assistant", answer)
+            until = asyncio.get_running_loop().time() + CONFIRMATION_TIMEOUT
+            await self._publish_message(_get_user(runtime.context), "assistant", answer, until)
 
-    async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
+    async def _publish_message(self, user: str, role: Role, message: AnyMessage, until: float) -> int | None:
         """Publish a message that has text; log a warning if it cannot be an event, or is not confirmed.
 
         Returns:
-            The log position; None without text, without a confirmation in `CONFIRMATION_TIMEOUT` seconds, or
-            for a message that cannot be an event, such as one with U+0000.
+            The log position; None without text, without a confirmation until the time `until` of the event
+            loop, or for a message that cannot be an event, such as one with U+0000.
         """
         if not message.text:
             return None
         try:
-            async with asyncio.timeout(CONFIRMATION_TIMEOUT):
+            async with asyncio.timeout_at(until):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, InvalidBody, TimeoutError) as error:
             problem = str(error) or "no answer in time"
@@ -182,11 +184,16 @@ def _get_user(context: object) -> str:
 
 def _find_question(messages: Sequence[AnyMessage]) -> tuple[int, int]:
     """Return begin and end of the last messages of the user in succession, which a run answers."""
-    end = max((at for at, each in enumerate(messages, 1) if isinstance(each, HumanMessage)), default=0)
+    end = max((at for at, each in enumerate(messages, 1) if _is_of_user(each)), default=0)
     begin = end
-    while begin and isinstance(messages[begin - 1], HumanMessage):
+    while begin and _is_of_user(messages[begin - 1]):
         begin -= 1
     return begin, end
+
+
+def _is_of_user(message: AnyMessage) -> bool:
+    """Return whether the user wrote a message; not LangChain, which marks a summary of earlier messages."""
+    return isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
 
 
 def _split_context(

@@ -92,7 +92,7 @@ async def connect(url: str, **options: Any) -> Client:
 
 def _hide_credentials(url: str) -> str:
     """Return server addresses without user, password or token, safe to show."""
-    return re.sub(r"(^|,)(\s*[a-z]+://)?[^,]*@", r"\1\2***@", url)
+    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
 
 
 def find_denial(connection: Client, before: Exception | None, *subjects: str) -> str | None:

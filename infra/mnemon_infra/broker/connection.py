@@ -207,7 +207,7 @@ def is_too_old(version: str) -> bool:
 
 def redact_address(url: str) -> str:
     """Return an address with `***` in place of the login, for messages and logs."""
-    return re.sub(r"(^|,)(\s*[a-z]+://)?[^,]*@", r"\1\2***@", url)
+    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:

@@ -37,7 +37,7 @@ async def reindex(
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_infra.vectors.engines import reset_vectors
 
-    if data is not None and not any((data / part).is_dir() for part in ("nats", "vectors")):
+    if data is not None and not any((data / part).is_dir() for part in ("nats", "postgres", "vectors")):
         create = complete_command("mnemon up", data)
         refuse(ExitCode.UNAVAILABLE, f"there is no stack in {data}", f"Create a stack: {create}")
     deployment = load_deployment() if data else require_deployment(None, "broker")

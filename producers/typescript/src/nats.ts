@@ -66,7 +66,7 @@ export async function connectNats(
     });
     return new MemoryClient(new NatsTransport(opened, tenant), timeouts);
   } catch (failure) {
-    const shown = url.replace(/(^|,)(\s*[a-z]+:\/\/)?[^,]*@/g, "$1$2***@");
+    const shown = url.replace(/(^|,)(\s*[a-z]+:\/\/)?(?:(?!,\s*[a-z]+:\/\/).)*@/g, "$1$2***@");
     throw new NotConnected(
       `no connection to NATS at ${shown}: ${(failure as Error).message}. Check the address, the login and the server`,
       { cause: failure },

@@ -198,8 +198,10 @@ async def test_all_messages_of_a_run_are_shown_and_stored(shared: Up) -> None:
     model = ScriptedModel(answers=[AIMessage("Both noted."), AIMessage("Yes.")])
     async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain", timeouts=PATIENT) as memory:
         agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+        # LangChain itself writes a summary of earlier messages as if the user had said it.
+        summary = HumanMessage("They spoke of music", additional_kwargs={"lc_source": "summarization"})
         for texts in (["My cello is old", "My flute is new"], ["Is my cello old?"]):
-            said: Any = {"messages": [HumanMessage(text) for text in texts]}
+            said: Any = {"messages": [summary, *(HumanMessage(text) for text in texts)]}
             await agent.ainvoke(said, context=MemoryUser("gina"))
         seen = await memory.publish("gina", "user", "Bye")
         stored = [message.content for message in (await memory.history("gina", min_seq=seen)).messages]

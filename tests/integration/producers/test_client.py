@@ -360,7 +360,7 @@ async def test_address_that_no_server_can_have_is_named(url: str) -> None:
     [
         ("bot:s3cret@127.0.0.1:1", r"\*\*\*@127\.0\.0\.1:1"),
         ("nats://bot:s3/cret@127.0.0.1:1", r"nats://\*\*\*@127\.0\.0\.1:1"),
-        ("nats://127.0.0.1:1,bot:s3@cret@127.0.0.1:2", r"nats://127\.0\.0\.1:1,\*\*\*@127\.0\.0\.1:2"),
+        ("nats://127.0.0.1:1,bot:s3@cret@127.0.0.1:2", r"nats://\*\*\*@127\.0\.0\.1:2"),
     ],
 )
 async def test_no_password_is_in_the_error(url: str, shown: str) -> None:

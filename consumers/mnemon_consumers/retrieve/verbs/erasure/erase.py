@@ -126,21 +126,24 @@ class EraseVerb:
         until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *address.owner):
-            event, scope = await self._plan_erasure(address.owner, conversation)
+            event, scope = await self._plan_erasure(address.owner, conversation, until)
             covered = await self._find_covered_content(scope)
             registered = RegisteredEvent(self._register, address.owner, str(uuid4()))
             position = await self._log.publish_event(address, event, registered.event_id)
         return await self._build_receipt(covered, registered, position, self._is_conversation_settled, until)
 
-    async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
+    async def _plan_erasure(
+        self, owner: Owner, conversation: str, until: float
+    ) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope that erase a conversation, up to the user's last event.
 
         Raises:
-            Refusal: the projections do not have the whole conversation yet.
+            Refusal: the projections lack an event of the user at `until`, a time of the event loop.
         """
         connection = self._broker.connection
         last = max([await read_last_position(connection, each) for each in build_user_filters(*owner)])
-        if await AppliedPosition().wait_for(connection.jetstream(), last, ERASURE_TIMEOUT) < last:
+        seconds = until - asyncio.get_running_loop().time()
+        if await AppliedPosition().wait_for(connection.jetstream(), last, seconds) < last:
             raise Refusal(
                 "unavailable",
                 "the projections are behind the log, so nothing was erased or counted; repeat the request",
@@ -183,7 +186,7 @@ class EraseVerb:
 
         async def find_unfinished() -> tuple[str, ...]:
             settled = await is_settled(registered.owner, position)
-            return await find_unfinished_stores(self._broker.connection, registered, position, settled)
+            return await find_unfinished_stores(self._broker.connection, registered, position, settled, until)
 
         left = await wait_for_stores(find_unfinished, until)
         return EraseReplyV1(
@@ -234,7 +237,8 @@ class EraseVerb:
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
         if not erasures:
-            _, scope = await self._plan_erasure(owner, conversation)
+            until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
+            _, scope = await self._plan_erasure(owner, conversation, until)
             return 0, await self._count_stores(scope, self._count_points)
         counts = [await self._count_stores(each, self._count_orphaned_points) for each in erasures]
         return erasures[-1].seq, sum_counts(counts)

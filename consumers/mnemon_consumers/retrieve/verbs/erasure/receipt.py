@@ -32,11 +32,14 @@ from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 ERASURE_TIMEOUT: Final = 6.0
-"""Seconds after the request at which an erasure stops waiting for the stores and replies; a client waits 7 s.
+"""Seconds after the request at which an erasure stops waiting for the projections or the stores, and replies.
 
-It is also the timeout of the wait for the projections, and of each request to the erasure register. The reply
-is later if the user's lock or the register answers late. After the reply the stores continue.
+A client waits 7 s. The reply is later if the user's lock is not free by then. After the reply the stores
+continue.
 """
+
+REGISTER_SECONDS: Final = 0.5
+"""Minimum seconds in which the erasure register has to answer."""
 
 PAUSE: Final = 0.05
 """Seconds between two checks whether the stores have finished."""
@@ -64,12 +67,15 @@ class RegisteredEvent(NamedTuple):
     owner: Owner
     event_id: str
 
-    async def list_pending_stores(self) -> tuple[str, ...]:
-        """Return `REGISTER` if the register lacks the entry or does not answer; else an empty tuple."""
+    async def list_pending_stores(self, until: float) -> tuple[str, ...]:
+        """Return `REGISTER` if the register lacks the entry or does not answer; else an empty tuple.
+
+        The register has until the time `until` of the event loop, or `REGISTER_SECONDS` if less is left.
+        """
         if self.register is None:
             return ()
         try:
-            async with asyncio.timeout(ERASURE_TIMEOUT):
+            async with asyncio.timeout_at(max(until, asyncio.get_running_loop().time() + REGISTER_SECONDS)):
                 return () if await self.register.has(self.owner, self.event_id) else (REGISTER,)
         except (StoreUnavailable, TimeoutError):
             return (REGISTER,)
@@ -127,7 +133,7 @@ def _read_last_result(state: RetryCallState) -> tuple[str, ...]:
 
 
 async def find_unfinished_stores(
-    connection: Client, registered: RegisteredEvent, position: int, is_settled: bool | None
+    connection: Client, registered: RegisteredEvent, position: int, is_settled: bool | None, until: float
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
 
@@ -137,8 +143,9 @@ async def find_unfinished_stores(
         position: log position of this event.
         is_settled: whether `persist` has marked the row of the erasure as finished; None if there is no row
             yet.
+        until: time of the event loop at which the register has to answer.
     """
-    unregistered = await registered.list_pending_stores()
+    unregistered = await registered.list_pending_stores(until)
     if is_settled is None:
         return *STORES, *unregistered
     left = () if is_settled else PURGED
