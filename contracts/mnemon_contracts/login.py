@@ -61,6 +61,11 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
     return options
 
 
+def redact_address(url: str) -> str:
+    """Return an address with `***` in place of the login, for messages and logs."""
+    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
+
+
 def _find_readable_file(environment: Mapping[str, str], variable: str) -> str | None:
     path = environment.get(variable)
     if not path:

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import os
-import re
 from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_contracts.login import LoginUnusable, read_login_options
+from mnemon_contracts.login import LoginUnusable, read_login_options, redact_address
 from mnemon_producers.errors import NotConnected
 
 log = logging.getLogger("mnemon.client")
@@ -83,16 +82,11 @@ async def connect(url: str, **options: Any) -> Client:
             # The server's error message is sometimes lost with the connection.
             problem += "; the server closed the connection, as it does when it rejects the credentials"
         raise NotConnected(
-            f"no connection to NATS at {_hide_credentials(url)}: {problem}",
+            f"no connection to NATS at {redact_address(url)}: {problem}",
             "Check the address, the login and the server",
         ) from error
     connected = True
     return connection
-
-
-def _hide_credentials(url: str) -> str:
-    """Return server addresses without user, password or token, safe to show."""
-    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
 
 
 def find_denial(connection: Client, before: Exception | None, *subjects: str) -> str | None:

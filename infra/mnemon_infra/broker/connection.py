@@ -13,7 +13,14 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, read_login_options
+from mnemon_contracts.login import (
+    AUTHORITY,
+    CREDENTIALS,
+    NKEY_SEED,
+    LoginUnusable,
+    read_login_options,
+    redact_address,
+)
 from mnemon_infra.broker import patches
 from mnemon_infra.config import Deployment
 
@@ -203,11 +210,6 @@ def is_too_old(version: str) -> bool:
     """
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION
-
-
-def redact_address(url: str) -> str:
-    """Return an address with `***` in place of the login, for messages and logs."""
-    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:

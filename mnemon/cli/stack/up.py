@@ -237,7 +237,7 @@ def _show_addresses(
 ) -> None:
     """Show the addresses of all parts of the stack."""
     from mnemon_consumers.app import FOREGROUND
-    from mnemon_infra.broker.connection import redact_address
+    from mnemon_contracts.login import redact_address
 
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url

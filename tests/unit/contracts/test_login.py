@@ -1,10 +1,16 @@
-"""Invalid variables for the login are refused, not ignored."""
+"""Invalid variables for the login are refused, not ignored, and no message has a login."""
 
 from pathlib import Path
 
 import pytest
 
-from mnemon_contracts.login import CERTIFICATE, CERTIFICATE_KEY, LoginUnusable, read_login_options
+from mnemon_contracts.login import (
+    CERTIFICATE,
+    CERTIFICATE_KEY,
+    LoginUnusable,
+    read_login_options,
+    redact_address,
+)
 
 
 def test_key_without_its_certificate_is_refused(tmp_path: Path) -> None:
@@ -12,3 +18,18 @@ def test_key_without_its_certificate_is_refused(tmp_path: Path) -> None:
     key.write_text("")
     with pytest.raises(LoginUnusable, match=f"{CERTIFICATE_KEY} .*set {CERTIFICATE} "):
         read_login_options("nats://127.0.0.1:4222", {CERTIFICATE_KEY: str(key), CERTIFICATE: ""})
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("nats://nats:4222", "nats://nats:4222"),
+        ("nats://bot:secret@nats:4222", "nats://***@nats:4222"),
+        ("nats://token@a:1, tls://bot:p@ss@b:2", "nats://***@a:1, tls://***@b:2"),
+        ("nats://bot:se/cret@a:1", "nats://***@a:1"),
+        ("nats://a:1,bot:secret@b:2", "nats://***@b:2"),
+        ("nats://bot:se,cret@a:1,nats://b:2", "nats://***@a:1,nats://b:2"),
+    ],
+)
+def test_no_credentials_are_shown(url: str, seen: str) -> None:
+    assert redact_address(url) == seen

@@ -1,9 +1,9 @@
-"""Errors about servers: old versions, addresses without credentials, and errors of PostgreSQL that pass."""
+"""Errors about servers: old versions, and errors of PostgreSQL that pass."""
 
 import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
-from mnemon_infra.broker.connection import is_too_old, redact_address
+from mnemon_infra.broker.connection import is_too_old
 from mnemon_infra.database.engine import DatabaseUnavailable, translate_error
 
 
@@ -25,21 +25,6 @@ from mnemon_infra.database.engine import DatabaseUnavailable, translate_error
 )
 def test_old_server_is_refused(version: str, verdict: bool) -> None:
     assert is_too_old(version) is verdict
-
-
-@pytest.mark.parametrize(
-    ("url", "seen"),
-    [
-        ("nats://nats:4222", "nats://nats:4222"),
-        ("nats://bot:secret@nats:4222", "nats://***@nats:4222"),
-        ("nats://token@a:1, tls://bot:p@ss@b:2", "nats://***@a:1, tls://***@b:2"),
-        ("nats://bot:se/cret@a:1", "nats://***@a:1"),
-        ("nats://a:1,bot:secret@b:2", "nats://***@b:2"),
-        ("nats://bot:se,cret@a:1,nats://b:2", "nats://***@a:1,nats://b:2"),
-    ],
-)
-def test_no_credentials_are_shown(url: str, seen: str) -> None:
-    assert redact_address(url) == seen
 
 
 @pytest.mark.parametrize(
