@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.retrieve.verbs.erasure import erase, receipt
+from mnemon_consumers.retrieve.verbs.erasure import erase
 from mnemon_infra.config import Deployment
 from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
 from tests.support.log.audited_log import wait_until_swept
@@ -51,8 +51,7 @@ async def test_an_erasure_is_registered_without_texts(
 async def test_an_unusable_register_is_pending_and_registered_later(
     stock: Stock, registered: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (erase, receipt):
-        monkeypatch.setattr(module, "ERASURE_TIMEOUT", 1.0)
+    monkeypatch.setattr(erase, "ERASURE_TIMEOUT", 1.0)
     folder.write_text("no folder")
     async with run_consumers(CONSUMERS, registered):
         await stock.say("hello", "acme.u1.-")

@@ -7,14 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.moving_tenant import describe_copy, holds_copy
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
-    ERASURE_TIMEOUT,
     RegisteredEvent,
     count_event_points,
     count_matches_by_store,
@@ -62,6 +61,13 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.storage.erasure_register import ErasureRegister
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
+
+ERASURE_TIMEOUT: Final = 6.0
+"""Seconds after the request at which an erasure stops waiting for the projections or the stores, and replies.
+
+A client waits 7 s. The reply is later if the user's lock is not free by then. After the reply the stores
+continue.
+"""
 
 
 class _CoveredContent(NamedTuple):
@@ -112,7 +118,7 @@ class EraseVerb:
         return await_reply(self._erase_user(address))
 
     async def _erase_user(self, address: Address) -> Reply:
-        until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
+        until = _compute_deadline()
         covered = await self._find_covered_content(build_full_erasure(address.owner))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *address.owner):
@@ -123,7 +129,7 @@ class EraseVerb:
 
     async def _erase_conversation(self, address: Address, conversation: str) -> Reply:
         """Erase a conversation, up to the user's last event in the log."""
-        until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
+        until = _compute_deadline()
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *address.owner):
             event, scope = await self._plan_erasure(address.owner, conversation, until)
@@ -237,7 +243,7 @@ class EraseVerb:
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
         if not erasures:
-            until = asyncio.get_running_loop().time() + ERASURE_TIMEOUT
+            until = _compute_deadline()
             _, scope = await self._plan_erasure(owner, conversation, until)
             return 0, await self._count_stores(scope, self._count_points)
         counts = [await self._count_stores(each, self._count_orphaned_points) for each in erasures]
@@ -265,3 +271,8 @@ class EraseVerb:
 
     async def _count_orphaned_points(self, vector_index: VectorIndex, scope: ErasureScope) -> int:
         return await count_orphaned_points(self._database, vector_index, scope.owner, scope.below)
+
+
+def _compute_deadline() -> float:
+    """Return the time of the event loop at which an erasure that begins now stops waiting."""
+    return asyncio.get_running_loop().time() + ERASURE_TIMEOUT

@@ -31,13 +31,6 @@ from mnemon_infra.storage.object_store import StoreUnavailable
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-ERASURE_TIMEOUT: Final = 6.0
-"""Seconds after the request at which an erasure stops waiting for the projections or the stores, and replies.
-
-A client waits 7 s. The reply is later if the user's lock is not free by then. After the reply the stores
-continue.
-"""
-
 REGISTER_SECONDS: Final = 0.5
 """Minimum seconds in which the erasure register has to answer."""
 
