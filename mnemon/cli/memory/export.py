@@ -65,7 +65,7 @@ async def jsonl(
     evicted, or have expired. A file given by -o appears when the export is complete; standard output has all
     lines if the command ends with code 0.
 
-    Exits with code 1 if the named user or tenant has nothing to export.
+    Exits with code 1 if the export of the named user or tenant is empty.
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
@@ -107,8 +107,8 @@ async def markdown(
     With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, profile
     or tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
-    Exits with code 1 if the named user or tenant has nothing to export. With `--follow`, the command instead
-    waits until there is something.
+    Exits with code 1 if the export of the named user or tenant is empty. With `--follow`, the command waits
+    until it is not.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
 
@@ -178,18 +178,14 @@ async def _write_export(
 
 
 def _require_memory(written: "ExportCounts", filters: tuple[str | None, str | None]) -> None:
-    """End the command before it writes a file if the named user or tenant has nothing to export."""
+    """End the command before it writes a file if the export of the named user or tenant is empty."""
     tenant, user = filters
     if tenant is None or written.users:
         return
-    without = (
-        f"user {user!r} of tenant {tenant!r} has nothing to export"
-        if user is not None
-        else f"no user of tenant {tenant!r} has anything to export"
-    )
+    whose = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
     refuse(
         ExitCode.NEGATIVE_RESULT,
-        without,
+        f"the export of {whose} is empty",
         "Check the spelling: ids are the ones that bots use",
     )
 

@@ -72,7 +72,7 @@ async def test_an_export_of_a_user_without_memory_writes_no_file(shared: Up, tmp
     for format_ in ("jsonl", "markdown"):
         written = await mnemon("export", format_, *of)
         assert (written.code, written.out, out.exists()) == (1, "", False)
-        assert "user 'nobody' of tenant 'shown' has nothing to export" in written.err
+        assert "the export of user 'nobody' of tenant 'shown' is empty" in written.err
     streamed = await mnemon("export", "jsonl", *of[:4], "-o", "-", "--data", shared.data)
     assert (streamed.code, streamed.out) == (1, "")
 

@@ -1,4 +1,4 @@
-"""`mnemon status` counts dead letters, tells the age of the oldest, and names commands that handle them."""
+"""`mnemon status` shows the number of dead letters, the age of the oldest one, and commands for them."""
 
 from datetime import UTC, datetime, timedelta
 
