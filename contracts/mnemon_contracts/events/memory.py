@@ -47,7 +47,8 @@ class Lineage(Contract):
     conversation: Identifier | None = Field(default=None, description="Conversation of the source messages.")
     extractor: Text | None = Field(
         default=None,
-        description="Program that derived the text: `tool`, `import`, or a consumer, such as `extract`.",
+        description="What derived the text: `tool` for the verbs `save` and `update`, `import` for "
+        "`mnemon import`, or a consumer, such as `extract`.",
     )
     prompt_version: Text | None = Field(
         default=None, description="Version of the prompt, if a model or the provider `offline` was asked."

@@ -1786,7 +1786,7 @@ export interface Lineage {
    */
   conversation?: string | null;
   /**
-   * Program that derived the text: `tool`, `import`, or a consumer, such as `extract`.
+   * What derived the text: `tool` for the verbs `save` and `update`, `import` for `mnemon import`, or a consumer, such as `extract`.
    */
   extractor?: string | null;
   /**

@@ -127,7 +127,10 @@ def _list_profession_forms(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def list_number_keys(word: str) -> tuple[str, ...] | None:
-    """Return the keys of a number in digits or words, or of the parts of a date; None for any other word."""
+    """Return the keys of a numeral or of a word that begins with a digit, such as a date or a version.
+
+    A date has a key for each part. The result is None for any other word.
+    """
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
         number = load_lexicon().find_number(list_lookup_forms(word))

@@ -14,7 +14,10 @@ from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, Stor
 
 
 class WaitingWindows(NamedTuple):
-    """Number of a tenant's due windows that wait for a batch, and the time since which the first is due."""
+    """Number of a tenant's due windows that wait for a batch, and the time since which the first is due.
+
+    The number is at most the `at_most` of `count_waiting_windows`; windows of online extraction do not count.
+    """
 
     tenant: str
     number: int

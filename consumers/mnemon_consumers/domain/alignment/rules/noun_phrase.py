@@ -61,7 +61,11 @@ def is_preposition(word: str) -> bool:
 
 
 def may_be_noun(statement: ParsedFact, term: Term) -> bool:
-    """Return whether a term is a Russian noun, or stands where no English verb does: "has books"."""
+    """Return whether a term may be a noun.
+
+    A Russian term may be one if the dictionary knows it as a noun. An English term may be one unless it is
+    the first after the subject and adverbs; the first may be one after a determiner or "has": "has books".
+    """
     if not statement.is_english:
         return "NOUN" in list_grammemes(term.text)
     is_first = all(
