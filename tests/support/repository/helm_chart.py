@@ -28,7 +28,7 @@ def require_helm() -> str:
 
 
 def run_helm(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    """Run helm for Kubernetes 1.31; a helm that was built from source would assume an old version."""
+    """Run helm for Kubernetes 1.31."""
     return subprocess.run(
         [require_helm(), *map(str, arguments), "--kube-version", "1.31"],
         capture_output=True,
