@@ -1,7 +1,7 @@
 """Base of every contract: an immutable value that ignores unknown fields when it is parsed."""
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import takewhile
 from math import isfinite
@@ -23,6 +23,10 @@ from pydantic_core import ErrorDetails
 BODY_LIMIT = 1_048_576
 """Maximum size of the body of an event or a request, in bytes. A larger event becomes a dead letter, and a
 larger request is refused."""
+
+NESTING_LIMIT = 200
+"""Maximum number of objects and arrays around a value of a body, the body included. pydantic's JSON parser
+refuses a deeper body."""
 
 ID_LIMIT = 255
 """Maximum length of an id, such as that of a user or an event, in UTF-8 bytes."""
@@ -104,11 +108,26 @@ class Contract(BaseModel):
         """Return the JSON for the wire, without fields that are None or that their `exclude_if` leaves out.
 
         Raises:
-            InvalidBody: the JSON is larger than `BODY_LIMIT`.
+            InvalidBody: the body is too deep, see `check_nesting`, or the JSON is larger than `BODY_LIMIT`.
         """
+        self.check_nesting()
         body = self.serialize()
         check_body_size(body)
         return body
+
+    def check_nesting(self) -> None:
+        """Check that the JSON can be parsed.
+
+        Raises:
+            InvalidBody: a field is nested more deeply than `NESTING_LIMIT` allows.
+        """
+        for field, value in self:
+            if _is_nested_deeper(value, NESTING_LIMIT - 1):
+                raise InvalidBody(
+                    field,
+                    f"is nested too deeply, and the limit is {NESTING_LIMIT} levels in a body; "
+                    "send a flatter value",
+                )
 
 
 def check_body_size(body: bytes) -> None:
@@ -121,6 +140,20 @@ def check_body_size(body: bytes) -> None:
         raise InvalidBody(
             "body", f"has {len(body):,} bytes, and the limit is {BODY_LIMIT:,}; send a smaller body"
         )
+
+
+def _is_nested_deeper(value: object, levels: int) -> bool:
+    """Return whether a value has more than `levels` levels of objects and arrays."""
+    match value:
+        case Contract():
+            parts: Iterable[object] = (part for _, part in value)
+        case dict():
+            parts = value.values()
+        case list() | tuple():
+            parts = value
+        case _:
+            return False
+    return levels == 0 or any(_is_nested_deeper(part, levels - 1) for part in parts)
 
 
 def is_empty(value: tuple[object, ...]) -> bool:

@@ -50,7 +50,7 @@ def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> EncodedEv
 
     Raises:
         InvalidId: the tenant, user or conversation cannot be an id; the message names the field.
-        InvalidBody: the event's id cannot be a header value, or the body is too large.
+        InvalidBody: the event's id cannot be a header value, or the body is too large or too deep.
     """
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):

@@ -69,7 +69,7 @@ class Questioner:
 
         Raises:
             InvalidId: `user` cannot be an id.
-            InvalidBody: the request is larger than `BODY_LIMIT`.
+            InvalidBody: the request is too deep, see `Contract.check_nesting`, or larger than `BODY_LIMIT`.
             TenantMoved: the tenant has moved to another deployment.
             AskFailed: the request cannot be sent, no process answers the verb, no reply arrived in time, or
                 the reply is invalid or has an error.
@@ -119,8 +119,9 @@ def _encode_request(request: Contract) -> bytes:
     For absent fields, `retrieve` uses the values of the settings, if there are any.
 
     Raises:
-        InvalidBody: the JSON is larger than `BODY_LIMIT`.
+        InvalidBody: the request is too deep, see `Contract.check_nesting`, or larger than `BODY_LIMIT`.
     """
+    request.check_nesting()
     body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
     check_body_size(body)
     return body

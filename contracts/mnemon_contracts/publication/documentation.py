@@ -8,7 +8,7 @@ from string import Template
 from typing import Any, TypeAlias
 
 from mnemon_contracts import streams
-from mnemon_contracts.base import BODY_LIMIT, ID_LIMIT, Event
+from mnemon_contracts.base import BODY_LIMIT, ID_LIMIT, NESTING_LIMIT, Event
 from mnemon_contracts.publication import published
 from mnemon_contracts.publication.published import Examples, JsonSchema
 from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
@@ -40,6 +40,7 @@ def render_page(examples: Examples) -> str:
         dead=streams.DEAD,
         id_limit=ID_LIMIT,
         body_limit=f"{BODY_LIMIT:,}",
+        nesting_limit=NESTING_LIMIT,
         first_publish=_render_publish(EVENTS["message"], 1, examples),
         first_request=_render_request(VERBS["history"], 1, examples),
         tokens=_join_lines(f"| `{identifier}` | `{encode_token(identifier)}` |" for identifier in _IDS),

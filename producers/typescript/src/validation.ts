@@ -9,6 +9,9 @@ import { ID_LIMIT, findUnstorable } from "./subjects.js";
 /** Maximum size of a body, in bytes. */
 const BODY_LIMIT = 1_048_576;
 
+/** Maximum number of objects and arrays around a value of a body, the body included. The memory cannot parse more. */
+const NESTING_LIMIT = 200;
+
 /** Keywords whose errors only repeat the error of a part of the value. */
 const WRAPPERS = new Set(["properties", "anyOf", "items", "$ref", "additionalProperties"]);
 
@@ -28,7 +31,7 @@ export interface CheckedBody {
 /**
  * Checks a request, and finds its version.
  *
- * @throws {InvalidBody} no verb has this name, a field is unknown, missing or wrong, or the body is too large.
+ * @throws {InvalidBody} no verb has this name, a field is unknown, missing or wrong, or the body is too large or too deep.
  */
 export function checkRequest(verb: keyof Requests, request: object): CheckedBody {
   if (!Object.hasOwn(REQUEST_SCHEMAS, verb)) {
@@ -41,7 +44,7 @@ export function checkRequest(verb: keyof Requests, request: object): CheckedBody
 /**
  * Checks an event.
  *
- * @throws {InvalidBody} a field is unknown, missing or wrong, or the body is too large.
+ * @throws {InvalidBody} a field is unknown, missing or wrong, or the body is too large or too deep.
  */
 export function checkEvent(event: keyof ChatEvents, body: ChatEvents[keyof ChatEvents]): CheckedBody {
   const checked = check(EVENT_SCHEMAS[event], body);
@@ -169,5 +172,9 @@ function checkTexts(value: unknown, path: string[]): void {
   const problem = typeof value === "string" ? findUnstorable(value) : findUnstorable(path.at(-1) ?? "");
   if (problem) throw new InvalidBody(path[0] ?? "body", problem);
   if (typeof value !== "object" || value === null) return;
+  if (path.length >= NESTING_LIMIT) {
+    const limit = `${NESTING_LIMIT} levels in a body`;
+    throw new InvalidBody(path[0]!, `is nested too deeply, and the limit is ${limit}; send a flatter value`);
+  }
   for (const [key, part] of Object.entries(value)) checkTexts(part, [...path, key]);
 }

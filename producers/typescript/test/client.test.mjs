@@ -168,6 +168,9 @@ testEach("what cannot be sent is refused before it is sent", async (memory, tran
   await assert.rejects(publish({ id: " x" }), { name: "InvalidBody", field: "id" });
   await assert.rejects(publish({ task_id: "я".repeat(200) }), { name: "InvalidBody", field: "task_id" });
   await assert.rejects(publish({ metadata: { a: ["\0"] } }), { name: "InvalidBody", field: "metadata" });
+  const nested = (levels) => ({ metadata: JSON.parse('{"a":'.repeat(levels - 1) + "1" + "}".repeat(levels - 1)) });
+  await assert.rejects(publish(nested(201)), { name: "InvalidBody", field: "metadata", problem: /limit is 200 levels/ });
+  await publish({ ...nested(200), wait: true });
   await assert.rejects(publish({ id: "a\nb" }), { name: "InvalidBody", field: "id" });
   for (const number of [NaN, Infinity, -Infinity]) {
     const isNamed = (field) => ({ name: "InvalidBody", field, problem: /finite number/ });

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody, Text
+from mnemon_contracts.base import BODY_LIMIT, NESTING_LIMIT, Event, InvalidBody, Text
 from mnemon_contracts.decode import UnknownEvent, decode_event, find_contract, upcast_body
-from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1, ToolCall
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import parse_subject
@@ -275,6 +276,27 @@ def test_invalid_event_is_refused_when_it_is_built(fields: dict[str, Any], probl
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidBody, match="the limit is 1,048,576"):
         MessageV1.create_strict(role="user", content="a" * BODY_LIMIT).encode_body()
+
+
+def nest_arrays(levels: int) -> list[Any]:
+    return reduce(lambda inner, _: [inner], range(levels - 1), list[Any]())
+
+
+@pytest.mark.parametrize("levels", [NESTING_LIMIT + 1, NESTING_LIMIT + 54])
+def test_a_body_that_is_nested_too_deeply_for_the_parser_is_refused_before_it_is_sent(levels: int) -> None:
+    def build_messages(levels: int) -> dict[str, MessageV1]:
+        calls = ToolCall(name="t", arguments=nest_arrays(levels - 3))
+        return {
+            "metadata": MessageV1(role="tool", content="", metadata={"a": nest_arrays(levels - 2)}),
+            "tool_calls": MessageV1(role="tool", content="", tool_calls=(calls,)),
+        }
+
+    for field, message in build_messages(levels).items():
+        with pytest.raises(InvalidBody, match=f"the limit is {NESTING_LIMIT}") as refused:
+            message.encode_body()
+        assert refused.value.field == field
+    for message in build_messages(NESTING_LIMIT).values():
+        assert MessageV1.parse(message.encode_body()) == message
 
 
 texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
