@@ -30,7 +30,7 @@ from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_producers.connection import connect
 from mnemon_producers.errors import AskFailed, EventRejected
 from mnemon_producers.events import ChatEvent, check_id
-from mnemon_producers.publisher import Events, Published, Publisher, PublishProgress
+from mnemon_producers.publisher import FIRST_PAUSE, Events, Published, Publisher, PublishProgress
 from mnemon_producers.requests import Questioner
 from mnemon_producers.timeouts import DEFAULTS, Timeouts
 from mnemon_producers.tools import MemoryTools
@@ -68,6 +68,7 @@ class MemoryClient(MemoryTools):
     def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
         super().__init__(Questioner(connection, tenant, timeouts))
         self._publisher = Publisher(connection, tenant, timeouts)
+        self._timeouts = timeouts
 
     @classmethod
     @asynccontextmanager
@@ -141,8 +142,8 @@ class MemoryClient(MemoryTools):
                 `metadata` of the context: mnemon then extracts no facts from it.
             id: the event's identity among the user's events, such as the message's id on the chat platform.
                 Publishing the same id again changes nothing. None creates an id for this call only.
-            wait: whether to return only when the message is applied. Default: return when the log has the
-                message.
+            wait: whether to return only when the message is applied, for up to `Timeouts.save` seconds.
+                Default: return when the log has the message.
 
         Returns:
             The log position.
@@ -186,7 +187,13 @@ class MemoryClient(MemoryTools):
         return reply.outcome
 
     async def _await_applied(self, user: str, seq: int) -> None:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._timeouts.save
         outcome = await self.outcome(user, seq)
+        # A request waits for the event only for the time of the setting `wait_for_log_ms`.
+        while outcome.outcome == "waiting" and clock() < deadline:
+            await asyncio.sleep(FIRST_PAUSE)
+            outcome = await self.outcome(user, seq)
         if outcome.rejected is not None:
             raise EventRejected(outcome.rejected)
         if outcome.outcome == "waiting":

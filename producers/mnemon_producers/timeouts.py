@@ -12,7 +12,8 @@ class Timeouts:
         retry: time for further attempts at publishing, from the first failure on.
         ask: timeout of a request, except those with the timeout `save`.
         save: timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the
-            decision on a saved fact, and up to 6 s for the stores of an erasure.
+            decision on a saved fact, and up to 6 s for the stores of an erasure. Also the time for which
+            `publish` with `wait` asks whether the message is applied.
     """
 
     publish: float = 5.0

@@ -46,7 +46,8 @@ export interface Timeouts {
   ask: number;
   /**
    * Timeout of `save`, `update`, `forget` and `erase`. `retrieve` itself waits up to 5 s for the decision on a saved
-   * fact, and up to 6 s for the stores of an erasure. Default: 7,000.
+   * fact, and up to 6 s for the stores of an erasure. Also the time for which `publish` with `wait` asks whether the
+   * message is applied. Default: 7,000.
    */
   save: number;
 }
@@ -110,7 +111,8 @@ export class MemoryClient implements AsyncDisposable {
    *
    * @param options.id the event's identity among the user's events, such as the message's id on the chat platform.
    *   Publishing the same id again changes nothing. Default: an id for this call only.
-   * @param options.wait whether to return only when the message is applied. Default: when the log has the message.
+   * @param options.wait whether to return only when the message is applied, for up to `timeouts.save`. Default: when
+   *   the log has the message.
    * @throws {PublishFailed} the message is not known to be stored.
    * @throws {EventRejected} with `wait`: the message is stored but cannot be used.
    * @throws {AskFailed} with `wait`: the message is stored, but its outcome is not known yet.
@@ -412,7 +414,13 @@ export class MemoryClient implements AsyncDisposable {
   }
 
   async #awaitApplied(user: string, seq: number): Promise<void> {
-    const { outcome, rejected } = await this.outcome(user, seq);
+    const deadline = Date.now() + this.#timeouts.save;
+    let { outcome, rejected } = await this.outcome(user, seq);
+    // A request waits for the event only for the time of the setting `wait_for_log_ms`.
+    while (outcome === "waiting" && Date.now() < deadline) {
+      await this.#sleep(FIRST_PAUSE);
+      ({ outcome, rejected } = await this.outcome(user, seq));
+    }
     if (rejected) throw new EventRejected(rejected);
     if (outcome !== "waiting") return;
     const message = `event ${seq} is stored, but not applied yet; request its outcome later`;

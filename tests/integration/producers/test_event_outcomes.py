@@ -1,6 +1,7 @@
 """Outcome of a published event: applied, rejected with a reason, or waiting."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -80,8 +81,21 @@ async def test_publish_that_waits_raises_a_rejection(stock: Stock, monkeypatch: 
     assert (refused.value.seq, refused.value.reason) == (2, "invalid_body")
 
 
-async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
+async def test_publish_waits_longer_than_one_request_for_an_event(
+    deployment: Deployment, stock: Stock
+) -> None:
     memory = MemoryClient(stock.connection, tenant="acme", timeouts=PATIENT)
+    async with run_consumers(("retrieve",), deployment), asyncio.TaskGroup() as tasks:
+        seq = await memory.publish("u1", "user", "hi", id="e1")
+        repeated = tasks.create_task(memory.publish("u1", "user", "hi", id="e1", wait=True))
+        for _ in range(2):  # each request waits for the event for a moment
+            assert (await memory.outcome("u1", seq)).outcome == "waiting"
+        async with run_consumers(("persist",), deployment):
+            assert await repeated == seq
+
+
+async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=replace(PATIENT, save=0.0))
     async with run_consumers(("retrieve",), deployment):
         with pytest.raises(AskFailed, match="is stored, but not applied yet") as unknown:
             await memory.publish("u1", "user", "hi", wait=True)
