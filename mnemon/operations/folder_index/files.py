@@ -37,8 +37,8 @@ class FolderFiles(NamedTuple):
 
     Attributes:
         origin: `repository` for a folder in a git repository, otherwise `folder`.
-        paths: paths of the files, relative to the folder, with `/` as separator, sorted. If git has not
-            listed them, a folder that cannot be read is listed in place of its files, and ends with `/`.
+        paths: paths of the files, relative to the folder, with `/` as separator, sorted. A folder that cannot
+            be read is listed too, and ends with `/`: it may have files that are not listed.
     """
 
     origin: Origin
@@ -64,7 +64,7 @@ def list_files(folder: Path) -> FolderFiles:
     """
     tracked = _list_by_git(folder)
     if tracked is not None:
-        return FolderFiles("repository", tracked)
+        return FolderFiles("repository", sorted([*tracked, *_list_unreadable_folders(folder)]))
     origin: Origin = "repository" if (folder / ".git").exists() else "folder"
     return FolderFiles(origin, sorted(_walk_folder(folder, folder, ())))
 
@@ -106,7 +106,38 @@ def _list_by_git(folder: Path) -> list[str] | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
-    return sorted(name for name in names if _may_be_file(folder / name))
+    return [name for name in names if _may_be_file(folder / name)]
+
+
+def _list_unreadable_folders(folder: Path) -> list[str]:
+    """Return the folders that git passes over because they cannot be read; each path ends with `/`.
+
+    Raises:
+        OSError: the folder itself cannot be read.
+    """
+    unreadable: list[str] = []
+
+    def note_folder(error: OSError) -> None:
+        path = Path(error.filename).relative_to(folder)
+        if not path.parts:
+            raise error
+        unreadable.append(f"{path.as_posix()}/")
+
+    for path, folders, names in os.walk(folder, onerror=note_folder):
+        if Path(path) != folder and ".git" in (*folders, *names):
+            folders.clear()  # a nested repository
+        folders[:] = [name for name in folders if name != ".git"]
+    if not unreadable:
+        return []
+    command = ("git", *_NO_HOOK, "-C", str(folder), "check-ignore", "--stdin", "-z")
+    listed = subprocess.run(  # noqa: S603
+        command,
+        input=os.fsencode("\0".join(unreadable)),
+        capture_output=True,
+        check=False,  # the code is 1 if git ignores none
+    ).stdout
+    ignored = {os.fsdecode(name) for name in listed.split(b"\0")}
+    return [path for path in unreadable if path not in ignored]
 
 
 def _may_be_file(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """Files of a folder that are indexed, and files that are left out."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,27 @@ def test_without_git_the_ignore_files_are_read(
 def test_invalid_ignore_patterns_are_ignored_as_git_does(folder: Path) -> None:
     (folder / ".gitignore").write_text("!\n*.pyc\nREADME\\\n/build/\n")
     assert list_files(folder).paths == ["README.md", "notes/done.txt", "src/app.py"]
+
+
+def test_folder_that_git_cannot_read_is_named_among_the_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init")
+    (folder / "nested" / "secret").mkdir(parents=True)
+    git(folder / "nested", "init")
+    scan = os.scandir
+
+    def refuse(path: str | Path) -> object:
+        if Path(path).name in ("build", "notes", "secret"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    paths = list_files(folder).paths
+    assert "notes/" in paths
+    assert not [path for path in paths if path.startswith(("build", "nested"))], "git ignores them"
+    with pytest.raises(PermissionError):
+        list_files(folder / "notes")
 
 
 def test_folder_that_cannot_be_read_is_named_among_the_files(
