@@ -321,7 +321,7 @@ async def change_settings(
     writer has changed the settings, `edit` is called again.
 
     Returns:
-        The revision that is in force now.
+        The revision that is in force now; 0 if the settings were never changed.
 
     Raises:
         InvalidBody: the new document is not valid; nothing is changed.
@@ -341,7 +341,7 @@ async def change_settings(
         else:
             resolve_settings(default.document, document)
         body = encode_document(document)
-        if present.revision and body == present.body:
+        if body == (present.body or encode_document(NOTHING)):
             return present.revision
         try:
             return await put_entry(connection, key, body, present.revision)

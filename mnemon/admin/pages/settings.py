@@ -106,13 +106,21 @@ async def save_settings(visit: Visit) -> Response:
 async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of one tenant or of all tenants, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
+    path = _build_group_path(tenant, name.partition(".")[0] if "." in name else _UNNAMED_GROUP)
+    was_set = False
+
+    def edit(document: Document) -> Document:
+        nonlocal was_set
+        edited = unset_value(document, name)
+        was_set = edited != document
+        return edited
+
     connection = await visit.connections.get_broker()
-    revision, steps = await _make_change(
-        connection, partial(change_settings, connection, lambda document: unset_value(document, name), tenant)
-    )
-    group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
+    revision, steps = await _make_change(connection, partial(change_settings, connection, edit, tenant))
+    if not was_set:
+        return visit.redirect(path, "Nothing was changed.")
     return visit.redirect(
-        _build_group_path(tenant, group),
+        path,
         _append_steps(f"In force as revision {revision}: {name} is no longer set", steps),
     )
 

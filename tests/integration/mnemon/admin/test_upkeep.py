@@ -15,6 +15,7 @@ from mnemon_infra.database.windows.batches import StoredBatch, insert_batch
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import insert_windows as put_windows
 from mnemon_infra.generation_names import name_generation
+from mnemon_infra.settings.history import read_history
 from mnemon_infra.settings.store import change_settings
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
@@ -48,6 +49,10 @@ async def test_a_setting_is_set_refused_reset_and_set_again(stock: Stock, deploy
         assert "limits.profile not set → 60" in history
         gone = words(await browser.send("/settings/unset", tenant="acme", name="limits.profile"))
         assert "limits.profile is no longer set" in gone
+        for tenant, revisions in ("acme", 3), ("new", 0):
+            again = words(await browser.send("/settings/unset", tenant=tenant, name="limits.profile"))
+            assert "Nothing was changed." in again
+            assert len(await read_history(stock.connection, tenant)) == revisions
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )
