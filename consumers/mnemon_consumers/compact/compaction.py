@@ -6,7 +6,7 @@ This module writes summaries to the log only. Each step waits until the projecti
 events, summaries and erasures, then reads them. Before the outcome is appended to the log, the step is
 compared with the projections again, because the model may answer late. If messages are cleared or
 discarded after this comparison, the messages and the summary are below the watermark, so neither is shown.
-If the user or the conversation is erased after this comparison, the summary is removed from the log again.
+If the user or the conversation is erased after this comparison, `persist` removes the summary from the log.
 """
 
 import asyncio
@@ -34,14 +34,11 @@ from mnemon_consumers.domain.spending.calls import build_call_event, compute_cos
 from mnemon_consumers.domain.spending.counters import count_usage
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.language_models import Compaction
-from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_thing_filter, build_user_filters
-from mnemon_infra.broker.dead_letters.listing import remove_message
-from mnemon_infra.broker.erasure.purge import read_erasures
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_last_position
-from mnemon_infra.broker.streams.log_writer import AppendedEvent, LogEvent, append_events, retry_store
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, retry_store
 from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock
@@ -237,9 +234,7 @@ class Compactor:
             await _append_events(connection, *paid)
             return
         written = build_summary_event(place, step, text, written_by)
-        appended, *_ = await _append_events(connection, written, *paid)
-        if (await read_erasures(connection, (tenant, user))).removes_window(place[2], step.covers[0]):
-            await remove_message(connection, LOG, appended.seq)  # the summary was appended after the erasure
+        await _append_events(connection, written, *paid)
         self._failed.pop((place, step.name, compaction), None)
 
     async def _ask_for_summary(
@@ -337,5 +332,5 @@ class Compactor:
         return Retry()
 
 
-async def _append_events(connection: Client, *events: LogEvent) -> list[AppendedEvent]:
-    return await retry_store(partial(append_events, connection, events), APPEND_PAUSE)
+async def _append_events(connection: Client, *events: LogEvent) -> None:
+    await retry_store(partial(append_events, connection, events), APPEND_PAUSE)

@@ -4,13 +4,14 @@ An erasure also removes messages from the log, the dead letters and the triggers
 of the other generations. It is entered in the erasure register, if one is configured.
 
 Late events of erased users are left out by the statements that store rows, in
-`mnemon_infra.database.projections.writer`.
+`mnemon_infra.database.projections.writer`. Late summaries are also removed from the log.
 """
 
 import asyncio
 from contextlib import aclosing
 from typing import Final
 
+import msgspec
 from nats.aio.client import Client
 
 from mnemon_consumers.persist.decide import plan_batch
@@ -32,8 +33,9 @@ from mnemon_infra.database.erasure.erased_rows import (
     mark_settled,
     release_windows,
 )
-from mnemon_infra.database.projections.rows import decode_event
+from mnemon_infra.database.projections.rows import Rows, decode_event
 from mnemon_infra.database.projections.writer import write_rows
+from mnemon_infra.database.query_parts.item_states import SUMMARIES
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
 from mnemon_infra.storage.object_store import StoreUnavailable
@@ -84,6 +86,29 @@ async def settle_erasures(
         ):
             return False
     return True
+
+
+async def remove_late_summaries(connection: Client, database: Database, rows: Rows) -> None:
+    """Remove summaries whose messages were erased while a model was reading them from the log.
+
+    If an erasure is applied after this call, `settle_erasures` removes its summaries.
+
+    Args:
+        connection: connection to the server that has the log.
+        database: the database, to which `rows` are written already.
+        rows: the rows of events, some of which may be summaries.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer. The call can be repeated.
+    """
+    summaries = [row for row in rows.memories.values() if row.event in SUMMARIES]
+    if not summaries:
+        return
+    erased = await database.run_query(users.load_erasures([row.key[:2] for row in summaries]))
+    for row in summaries:
+        summary = msgspec.json.decode(row.values)
+        if erased[row.key[:2]].removes_window(summary["conversation"], summary["body"]["from_seq"]):
+            await remove_message(connection, LOG, row.seq)
 
 
 async def _try_register_erasures(

@@ -11,7 +11,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.persist.decide import plan_batch
-from mnemon_consumers.persist.erasure import settle_erasures
+from mnemon_consumers.persist.erasure import remove_late_summaries, settle_erasures
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import (
     InvalidSubject,
@@ -61,6 +61,7 @@ class PersistConsumer:
         """Write the rows of events, then publish the triggers and notices that follow from them.
 
         An event that the database refuses becomes a dead letter; the other events of the batch are written.
+        Summaries of erased messages are removed from the log.
 
         Returns:
             An outcome for each delivery.
@@ -68,6 +69,7 @@ class PersistConsumer:
         batch = plan_batch(deliveries)
         try:
             await write_rows(self._database, batch.rows)
+            await remove_late_summaries(self.broker.connection, self._database, batch.rows)
         except DatabaseUnavailable:
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         except DatabaseRefused as error:

@@ -232,6 +232,8 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert await stock.contents(conversation="trip") == ["off again"]
         assert await stock.contents() == ["off again"], "it is the current one still"
         assert len((await stock.ask("read"))["facts"]) == 2
+        left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
+        assert (left["left"]["log"], left["found"]["log"]) == (0, 0)
 
         # A later fact of another conversation stays, even if its message was sent while "trip" was current.
         of_home = {"sources": [back], "conversation": "home"}
