@@ -330,7 +330,7 @@ async def abandon(
 async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonOption = False) -> ExitCode:
     """Show where a tenant is, and the late events and removals that this deployment has not forwarded.
 
-    Exits with code 1 if there are such events.
+    Exits with code 1 if there are such events. Removals count until `mnemon tenant confirm` has named them.
 
     Example: `mnemon tenant status acme --data ./memory`
     """
@@ -361,7 +361,7 @@ async def status(tenant: TenantArgument, data: DataOption = None, as_json: JsonO
         typer.echo(
             f"{tenant}: {residence.state}{confirmed}{abandoned}. The other deployment is {residence.peer}."
         )
-        withheld = len(residence.withheld) if late else 0
+        withheld = len(residence.withheld) if late and not residence.is_confirmed else 0
         command = complete_command(f"mnemon tenant move {quote(tenant)} --to URL|DIR", data)
         if late > withheld:
             arrived = format_count(late - withheld, "event")

@@ -55,9 +55,9 @@ async def has_own_messages(connection: Client, tenant: str, user: str, after: in
 async def count_late_events(connection: Client, tenant: str, residence: Residence | None) -> int:
     """Return the number of late events of a tenant that are not forwarded, withheld ones included.
 
-    The number is 0 if the tenant has not moved. After the confirmation of a move, erasures do not count: they
-    concern the memory left in this deployment. Copies that an unfinished or abandoned revert has brought into
-    this log do not count either.
+    The number is 0 if the tenant has not moved. After the confirmation of a move, withheld events do not
+    count, because it has named them, nor do erasures: they concern the memory left in this deployment. Copies
+    that an unfinished or abandoned revert has brought into this log do not count either.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -65,7 +65,8 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     if residence is None or residence.state != "moved":
         return 0
     events = stream_log(connection, build_owner_filter(tenant), after=residence.copied, headers_only=True)
-    return sum([_is_late(each, residence) async for each in events]) + len(residence.withheld)
+    withheld = 0 if residence.is_confirmed else len(residence.withheld)
+    return sum([_is_late(each, residence) async for each in events]) + withheld
 
 
 def _is_late(message: StreamMessage, residence: Residence) -> bool:

@@ -99,7 +99,8 @@ async def test_command_names_an_unreadable_residence_and_the_next_step(
 async def test_status_distinguishes_withheld_removals_from_late_events(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
-    await write_residence(connection, "acme", msgspec.structs.replace(MOVED, withheld=(3,)), 0)
+    residence = msgspec.structs.replace(MOVED, withheld=(3,))
+    revision = await write_residence(connection, "acme", residence, 0)
     Endpoints(nats=str(deployment.nats_url), database="postgresql://127.0.0.1/mnemon").write(tmp_path)
     arguments = ["tenant", "status", "acme", "--data", str(tmp_path)]
     withheld = await asyncio.to_thread(CliRunner().invoke, app, arguments)
@@ -112,3 +113,7 @@ async def test_status_distinguishes_withheld_removals_from_late_events(
         "1 event arrived here since the tenant left. To forward late events: mnemon tenant move acme --to"
         f" URL|DIR --data {tmp_path}\n"
     ) in late.stdout
+    await write_residence(connection, "acme", msgspec.structs.replace(residence, is_confirmed=True), revision)
+    confirmed = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    assert "1 event arrived here since the tenant left." in confirmed.stdout
+    assert "late removal" not in confirmed.stdout

@@ -391,6 +391,8 @@ async def test_late_removal_leaves_newer_messages(pair: Pair) -> None:
     await settled(pair.new)
     assert await new.contents(f"{TENANT}.u1") == ["before", "since"]
     assert await new.contents(f"{TENANT}.u2") == []
+    await pair.confirm()
+    assert await count_late_events(pair.old, TENANT, await site.load_residence()) == 0
 
 
 @pytest.mark.long
