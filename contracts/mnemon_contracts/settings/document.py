@@ -109,15 +109,26 @@ def set_value(document: Document, name: str, value: Any) -> Document:
     """Return a copy of the document with a value set.
 
     Raises:
-        InvalidBody: no setting has this name, or the name is that of a group.
+        InvalidBody: no setting has this name, or the name is that of a group; or a list of prices names a
+            model twice. Other values are not checked.
     """
     settings = find_settings(name)
     if settings != [name]:
         raise InvalidBody(name, f"is a group of settings; set one of {', '.join(settings)}")
+    if name == "spending.prices" and isinstance(value, list):
+        _check_models(name, value)
     *groups, last = name.split(".")
     return merge_documents(
         document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value})
     )
+
+
+def _check_models(name: str, prices: list[Any]) -> None:
+    """Refuse two prices of one model. A stored list with two stays valid, and the first of them counts."""
+    models = [each.get("model") if isinstance(each, Mapping) else None for each in prices]
+    for place, model in enumerate(models):
+        if isinstance(model, str) and model in models[:place]:
+            raise InvalidBody(f"{name}.{place}.model", "is the model of an earlier price; keep one price")
 
 
 def unset_value(document: Document, name: str) -> Document:

@@ -158,6 +158,25 @@ def test_a_group_is_no_setting() -> None:
         find_settings("polic")
 
 
+def test_a_second_price_of_a_model_is_refused_and_a_stored_one_stays_valid() -> None:
+    prices = [
+        {"model": "m", "input": 1, "output": 2},
+        {"model": "m-mini", "input": 1, "output": 2},
+        {"model": "m", "input": 0, "output": 0},
+    ]
+    with pytest.raises(InvalidBody, match=r"^spending\.prices\.2\.model: "):
+        set_value({}, "spending.prices", prices)
+    assert set_value({}, "spending.prices", prices[:2]) == {"spending": {"prices": prices[:2]}}
+    stored = {"spending": {"prices": prices}}
+    assert len(resolve_settings(set_value(stored, "recent_messages", 3)).spending.prices) == 3
+
+
+@pytest.mark.parametrize("prices", ["cheap", None, [1, 1], [{"input": 1}, {"input": 1}], [{"model": []}] * 2])
+def test_an_invalid_list_of_prices_is_refused_by_its_contract(prices: object) -> None:
+    with pytest.raises(InvalidBody, match=r"^spending\.prices"):
+        resolve_settings(set_value({}, "spending.prices", prices))
+
+
 def test_only_what_differs_is_stored() -> None:
     settings = SettingsV1(recent_messages=3, policy=Policy(min_length=4))
     assert build_document(settings) == {"recent_messages": 3, "policy": {"min_length": 4}}

@@ -227,7 +227,11 @@ async def test_prices_are_set_and_shown_as_a_list(run: Run) -> None:
         assert "claude" not in line, "a line for each"
         assert '"input": 1.0' in line
     wrong = [{"model": "gpt-4o-mini", "input": 1}]
-    for value, named in ((json.dumps(wrong), "spending.prices.0.output"), ("cheap", "spending.prices")):
+    for value, named in (
+        (json.dumps(wrong), "spending.prices.0.output"),
+        (json.dumps([*PRICES, PRICES[0]]), f"spending.prices.{len(PRICES)}.model"),
+        ("cheap", "spending.prices"),
+    ):
         refused = await run("settings", "set", f"spending.prices={value}")
         assert (refused.code, named in refused.err) == (2, True), refused.err
 
