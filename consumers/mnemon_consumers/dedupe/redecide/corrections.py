@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from mnemon_consumers.dedupe.decide import DecisionEvent, evict_excess
-from mnemon_consumers.dedupe.redecide.plan import RedecidedFacts
+from mnemon_consumers.dedupe.redecide.plan import RedecidedFacts, replace_fact_ids
 from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, LogState
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
@@ -111,7 +111,7 @@ class _CorrectionBuilder:
             by=REDECIDE,
             fact_id=fact_id,
             fact=known.fact,
-            decision=self._replace_origins(decision),
+            decision=replace_fact_ids(decision, self._ids),
             lineage=self._state.proposals[origin].event.lineage,
         )
         self._ids[origin] = fact_id
@@ -126,7 +126,7 @@ class _CorrectionBuilder:
             id=self._derive_id(event_id),
             by=REDECIDE,
             fact_id=self._ids[place],
-            decision=self._replace_origins(decision),
+            decision=replace_fact_ids(decision, self._ids),
             lineage=self._state.proposals[proposal_id].event.lineage,
         )
         self._add_event("fact.confirmed", confirmed)
@@ -179,14 +179,7 @@ class _CorrectionBuilder:
         """
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None
-        return self._replace_origins(writer.decision)
-
-    def _replace_origins(self, decision: Decision) -> Decision:
-        """Replace the origins in a decision with the ids of their facts."""
-        undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
-        return decision.model_copy(
-            update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}
-        )
+        return replace_fact_ids(writer.decision, self._ids)
 
     def _derive_id(self, *of: str) -> str:
         return derive_id(*self._owner, REDECIDE, *of)

@@ -140,6 +140,15 @@ def redecide_proposals(
     return replay.redecided
 
 
+def replace_fact_ids(decision: Decision, names: Mapping[str, str]) -> Decision:
+    """Return a decision that names other facts by `names`, which maps the present names to the new ones.
+
+    A fact without a new name is left out.
+    """
+    undecided = tuple(names[each] for each in decision.undecided if each in names)
+    return decision.model_copy(update={"nearest": names.get(decision.nearest or ""), "undecided": undecided})
+
+
 class _DecisionReplay:
     """Replay of a log, with the facts as the log decided them and as the given settings would decide them."""
 
@@ -171,8 +180,11 @@ class _DecisionReplay:
     def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         """Apply an event of a kept fact without a new decision: a merge, or one without a known proposal."""
         if event.fact_id in self._state.facts.facts:
-            origin = self._state.origins[event.fact_id]
-            self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
+            origins = self._state.origins
+            kept: dict[str, object] = {"fact_id": origins[event.fact_id]}
+            if not isinstance(event, FactMergedV1) and event.decision is not None:
+                kept["decision"] = replace_fact_ids(event.decision, origins)
+            self._apply_event(event.model_copy(update=kept), event_id, at)
 
     def _record_decision(self, proposal: Proposal, decision: AcceptedEvent) -> None:
         self.redecided.decisions[proposal.id] = decision

@@ -155,6 +155,23 @@ def test_a_fact_without_its_proposal_is_not_replaced() -> None:
     assert user.said["ar_007"] == "They are fond of sencha"
 
 
+def test_a_fact_without_its_proposal_keeps_the_facts_that_its_decision_names() -> None:
+    user = DecidedUser()
+    user.say("Somebody has a kettle", 0, APART)
+    fact = Fact(text="User likes green tea", tier="archive")
+    named = Decision(proposal_id="gone", nearest="ar_001", undecided=("ar_001", "ar_009"))
+    user.vectors[fact.text] = user.vectors["Somebody has a kettle"][::-1]
+    user.publish(FactSavedV1(fact_id="ar_007", fact=fact, decision=named))
+    user.say("They are fond of sencha", 70, TOGETHER)
+    assert user.said["ar_007"] == "They are fond of sencha"
+    user.redecide(APART)
+    event, _, _ = user.log[-1]
+    assert isinstance(event, FactUpdatedV1)
+    assert (event.fact_id, event.fact.text) == ("ar_007", "User likes green tea")
+    assert event.decision
+    assert (event.decision.nearest, event.decision.undecided) == ("ar_001", ("ar_001",))
+
+
 def test_a_fact_keeps_the_tier_that_an_earlier_version_gave_it() -> None:
     user = DecidedUser()
     user.propose("User likes green tea", 0)
