@@ -35,6 +35,10 @@ def ends_on(text: str) -> date | None:
         ("Is in Lisbon until May 14, 2027", "2027-05-15"),
         ("Is in Lisbon until 2026-05-14", "2026-05-15"),
         ("Is in Lisbon until the 20th", "2026-03-21"),
+        ("Is in Lisbon until the 11th", "2026-03-12"),
+        ("Is in Lisbon until the 10th, for a talk", "2026-04-11"),
+        ("Is on call through the 1st", "2026-04-02"),
+        ("Works from home until the 5th of the month", "2026-04-06"),
         ("Is in Lisbon from 3 June until 10 June", "2026-06-11"),
         ("Is a student until 2027", "2028-01-01"),
         ("Is busy until next Friday", "2026-03-21"),
@@ -67,6 +71,11 @@ def ends_on(text: str) -> date | None:
         ("Живёт у сестры до 14.05.2026", "2026-05-15"),
         ("Живёт у сестры до 03.04.2026", "2026-04-04"),
         ("Живёт у сестры до 20 числа", "2026-03-21"),
+        ("Живёт у сестры до 1 числа", "2026-04-02"),
+        ("Живёт у сестры до 31-го числа", "2026-04-01"),
+        ("В отпуске до 1-го", "2026-04-02"),
+        ("В отпуске до 11-го включительно", "2026-03-12"),
+        ("В отпуске по 5-е в Сочи", "2026-04-06"),
         ("В отпуске по 20 марта", "2026-03-21"),
         ("В отпуске с 12 по 20 марта", "2026-03-21"),
         ("Работает из Казани по май", "2026-06-01"),
@@ -136,6 +145,17 @@ def test_text_expires_after_the_end_that_it_names(text: str, expected: str) -> N
         "Until Friday, the user is in Rome and loves sushi",
         "Lives in Berlin until Friday's interview is over",
         "Lives in Berlin until the end of June’s project",
+        "Is away from the 20th until the 5th",
+        "Is on vacation next month until the 5th",
+        "Is in Rome in April until the 5th",
+        "Is away until the 1st of next month",
+        "Is in training until the 1st week of June",
+        "Is in training until the 32nd",
+        "В отпуске с 20-го по 5-е",
+        "В отпуске в апреле до 5-го",
+        "Живёт у сестры до 32-го",
+        "Работает до 5-го этажа",
+        "Должен сдать отчёт до 5-го",
         "Любит песню «До пятницы»",
         "Сейчас слушает песню «до пятницы»",
         "Сейчас слушает песню До пятницы",
@@ -310,3 +330,8 @@ print("dateparser" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_a_day_that_its_month_lacks_is_no_end() -> None:
+    for text in ("Is in Lisbon until the 30th", "В отпуске до 30-го"):
+        assert find_expiry(text, datetime(2026, 1, 31, tzinfo=UTC)) is None

@@ -12,7 +12,8 @@ _WEEKDAY: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _DAY: Final = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
 _NUMBER: Final = r"(?:\d{1,2}|a|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _NO_MORE: Final = r"(?=$|[,)]| (?:and|at|because|but|for|in|on|or|so|then|to|with)\b)"
-"""Words that may follow a bare month or year; "until June calls" and "till 2000 euros" name no end."""
+"""Words that may follow a bare month, year or day; "until June calls" and "till the 1st semester" name no
+end."""
 
 _CALENDAR_DAY: Final = rf"(?:{_DAY} (?:of )?{_SHORT_MONTH}|{_SHORT_MONTH} {_DAY})(?:,? 20\d\d)?(?![\w:/])"
 _DATE: Final = rf"""
@@ -22,7 +23,6 @@ _DATE: Final = rf"""
     20\d\d-\d\d-\d\d\b|
     (?:1[3-9]|2\d|3[01])\.(?:0?[1-9]|1[0-2])\.20\d\d\b|
     (?:(?:next|this|coming) )?(?:{_WEEKDAY})\b|
-    the \d{{1,2}}(?:st|nd|rd|th)\b(?! (?:birthday|floor|anniversary))|
     (?:the )?day after tomorrow|tomorrow
 """
 _END_OF: Final = r"(?:the )?(?:very )?end of (?:the )?"
@@ -31,6 +31,7 @@ _END: Final = compile_pattern(
     rf"""
     \b(?:until|till|'til|through|thru) (?:
         (?P<date>{_DATE})|
+        (?P<day>the \d{{1,2}}(?:st|nd|rd|th)(?: of (?:the|this) month)?{_NO_MORE})|
         {_END_OF}(?P<date_of_end>(?:{_MONTH})(?: 20\d\d)?|20\d\d)\b|
         (?P<period>next (?:week|month|year)\b|the (?:coming )?weekend\b|
         {_END_OF}(?:(?:this|current|next|coming) )?(?:day|week|weekend|month|year)\b)
@@ -43,6 +44,11 @@ _END: Final = compile_pattern(
     \bfor (?:(?:about|another|only|just) )?(?:the next )?(?P<duration>{_NUMBER} (?:days?|weeks?|months?))\b
     """
 )
+
+_OTHER_DAY: Final = compile_pattern(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)|{_SHORT_MONTH}|next (?:week|month|year))\b"
+)
+"""Another day or month, from which a bare day may count: "from the 20th until the 5th"."""
 
 _OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
@@ -130,7 +136,7 @@ LANGUAGE: Final = ExpiryLanguage(
     end=_END,
     mark=re.compile(r"\b(?:until|till|'til)\b"),
     needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "date_range": _ABSENCE_OR_DUTY, "duration": _STATE},
-    forbids={},
+    forbids={"day": _OTHER_DAY},
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\band\b(?! \w*[^\Ws] \0)|\b(?:while|although)\b|&"),
     verb=_VERB,

@@ -31,9 +31,10 @@ _NUMBER: Final = r"(?:\d{1,2}|од(?:ин|ну)|два|две|три|четыр�
 _DATE: Final = rf"""
     {_DAY} (?:{_MONTH})(?: {_YEAR})?(?!\w)|
     \d{{1,2}}\.\d{{1,2}}\.20\d\d\b|
-    20\d\d-\d\d-\d\d\b|
-    {_DAY} числа\b
+    20\d\d-\d\d-\d\d\b
 """
+_NO_MORE: Final = r"(?=$|[,)]| (?:включительно|в|во|для|за|из|на|но|по|с|со|у)\b)"
+"""Words that may follow a bare day; «до 2-го этажа» names no end."""
 
 _END: Final = compile_pattern(
     rf"""
@@ -44,13 +45,17 @@ _END: Final = compile_pattern(
         )|
         (?P<date>{_DATE}|(?:{_MONTH})(?: {_YEAR})?(?!\w)|20\d\d(?: года| г\.?)(?!\w)|
         (?:(?:{_NEXT}|{_THIS}) )?(?:{_WEEKDAY})\b|завтра\b|завтрашнего дня|послезавтра\b)|
+        (?P<day>{_DAY} числа\b|\d{{1,2}}-?го{_NO_MORE})|
         (?P<period>(?:{_NEXT}) (?:недели|месяца|года)\b|(?:(?:{_NEXT}|{_THIS}) )?выходных\b)
     )|
     \bк концу (?:
         (?P<date_by>(?:{_MONTH})(?: {_YEAR})?(?!\w)|20\d\d года\b)|
         (?P<period_by>(?:(?:{_NEXT}|{_THIS}) )?(?:недели|месяца|года)\b)
     )|
-    \bпо (?P<date_through>{_DATE}|(?:{_THROUGH_MONTH})(?: {_YEAR})?(?!\w)|(?:{_THROUGH_WEEKDAY})\b)|
+    \bпо (?:
+        (?P<date_through>{_DATE}|(?:{_THROUGH_MONTH})(?: {_YEAR})?(?!\w)|(?:{_THROUGH_WEEKDAY})\b)|
+        (?P<day_through>{_DAY} число\b|\d{{1,2}}-?е{_NO_MORE})
+    )|
     \bна (?:(?:ближайши[ей]|следующи[ей]|целую|целый|еще) )?
     (?P<duration>(?:{_NUMBER} )?(?:день|дня|дней|неделю|недели|недель|месяц|месяца|месяцев))\b
     (?! (?:раньше|позже|позднее|вперед|назад|старше|младше|больше|меньше|дольше))
@@ -98,6 +103,13 @@ _DUE: Final = compile_pattern(
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
 """Words of tasks. A task that is due by a day may remain after that day, so the day is not an end."""
+
+_OTHER_DAY: Final = compile_pattern(
+    rf"\b(?:\d{{1,2}}-?(?:го|е)\b|\d{{1,2}} (?:{_MONTH}|числа)\b|со? \d|(?:{_NEXT})\b|"
+    rf"в (?:\w+ )?(?:январе|феврале|марте|апреле|мае|июне|июле|августе|сентябре|октябре|ноябре|декабре)\b)"
+)
+"""Another day or month, from which a bare day may count: «с 20-го по 5-е» (from the 20th to the 5th)."""
+_DUE_OR_OTHER_DAY: Final = re.compile(f"{_DUE.pattern}|{_OTHER_DAY.pattern}")
 
 _FOR_A_WHILE: Final = compile_pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 
@@ -153,6 +165,8 @@ LANGUAGE: Final = ExpiryLanguage(
     mark=re.compile(r"\bпока не\b"),
     needs={
         "date": _STATE,
+        "day": _STATE,
+        "day_through": _STATE,
         "period": _STATE,
         "date_of_end": _STATE_OR_OBLIGED,
         "period_of_end": _STATE_OR_OBLIGED,
@@ -161,7 +175,10 @@ LANGUAGE: Final = ExpiryLanguage(
         "date_through": _STATE,
         "duration": _FOR_A_WHILE,
     },
-    forbids=dict.fromkeys(("date", "period", "date_through", "duration"), _DUE),
+    forbids={
+        **dict.fromkeys(("date", "period", "date_through", "duration"), _DUE),
+        **dict.fromkeys(("day", "day_through"), _DUE_OR_OTHER_DAY),
+    },
     doubt=_DOUBT,
     clause=re.compile(r"[,;]|\bи\b(?! \w*[^\Wтюуя] \0)|\b(?:а|но)\b| [—–] "),
     verb=_VERB,

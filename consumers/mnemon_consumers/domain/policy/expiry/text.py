@@ -138,6 +138,10 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
     language, group, phrase = end
     if group.startswith("period"):
         return _find_day_after_period(language, phrase, day)
+    if group.startswith("day"):
+        number = re.search(r"\d+", phrase)
+        assert number is not None, "a day of the month has a number"
+        return _find_day_of_month(int(number[0]), day) + timedelta(days=1)
     if group.startswith("duration"):
         parsed = _parse_date(
             language.code, f"{language.ahead} {language.format_phrase(phrase)}", day, "current"
@@ -160,6 +164,15 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
         # On a Monday, "next Friday" is in the next week; the earlier day would be "this Friday".
         first += timedelta(weeks=1)
     return _find_day_after(first, unit)
+
+
+def _find_day_of_month(number: int, day: date) -> date:
+    """Return the next day with a number in its month, which may be the day `day`.
+
+    Raises:
+        ValueError: the month has no such day.
+    """
+    return (day if number >= day.day else _find_day_after(day, "month")).replace(day=number)
 
 
 def _find_day_after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:

@@ -13,8 +13,8 @@ class ExpiryLanguage(NamedTuple):
     Attributes:
         code: the language's name in dateparser.
         end: a whole phrase. The named group that matches last has the time in it: `date...` is a date,
-            `period...` the current or next day, week, month or year, or a weekend, and `duration...` a number
-            of days, weeks or months.
+            `day...` the number of a day in its month, `period...` the current or next day, week, month or
+            year, or a weekend, and `duration...` a number of days, weeks or months.
         mark: a word that begins such a phrase, with or without a date after it.
         needs: by named group of `end`, words that the rest of the text must have, or else the phrase is
             ignored.
