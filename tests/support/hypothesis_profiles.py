@@ -7,17 +7,21 @@ run. With `usual` and `complete`, a failure comes from a change, and occurs agai
 
 from typing import Final
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 _COMPLETE: Final = 250
 """Number of examples, in the profile `complete`, of a test that takes one or two milliseconds for each."""
 
 
 def load_profiles() -> None:
-    """Register the profiles, and load `usual`. No example has a deadline, because machines may be busy."""
-    settings.register_profile("usual", max_examples=_COMPLETE // 5, deadline=None, derandomize=True)
-    settings.register_profile("complete", max_examples=_COMPLETE, deadline=None, derandomize=True)
-    settings.register_profile("thorough", max_examples=20 * _COMPLETE, deadline=None)
+    """Register the profiles, and load `usual`.
+
+    No example has a deadline, and slow generation fails no test, because machines may be busy.
+    """
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("usual", patient, max_examples=_COMPLETE // 5, derandomize=True)
+    settings.register_profile("complete", patient, max_examples=_COMPLETE, derandomize=True)
+    settings.register_profile("thorough", patient, max_examples=20 * _COMPLETE)
     settings.load_profile("usual")
 
 
