@@ -226,7 +226,8 @@ async def _require_empty_folder(
     except DatabaseNotEmpty as error:
         refuse(
             ExitCode.USAGE_ERROR,
-            f"{data} already has events up to log position {error.position:,}, so nothing was restored",
+            f"{data} already has events, at least up to log position {error.position:,}, so nothing was "
+            "restored",
             "Restore into a new folder: --data DIR",
         )
 

@@ -30,14 +30,15 @@ class DatabaseNotEmpty(Exception):
     """The schema already has rows of events; the message names the next step for servers of your own.
 
     Attributes:
-        position: log position of the newest event that has a row.
+        position: highest log position among the rows of messages and memory; other rows, such as those of
+            calls of models, may have higher ones.
     """
 
     def __init__(self, schema: str, position: int) -> None:
         self.position = position
         super().__init__(
-            f"the schema {schema} has rows of events up to position {position:,}: name a new schema in "
-            "MNEMON_DATABASE_SCHEMA, or another database"
+            f"the schema {schema} has rows of events, at least up to position {position:,}: name a new "
+            "schema in MNEMON_DATABASE_SCHEMA, or another database"
         )
 
 
