@@ -20,6 +20,7 @@ from mnemon.operations.backup.manifest import (
     Manifest,
     StoredFile,
 )
+from mnemon_infra.process.data_folder import FolderVersion
 from mnemon_infra.storage.object_store import LocalStore, ObjectMissing, ObjectStore
 
 log = structlog.get_logger("backup")
@@ -156,7 +157,8 @@ class BackupRepository:
         A bucket has no lock.
 
         Raises:
-            BackupUnusable: another process writes this backup, or the folder cannot be written.
+            BackupUnusable: another process writes this backup, the folder cannot be written, or it is the
+                data folder of a stack, whose lock has the same name.
         """
         if not isinstance(self._store, LocalStore):
             yield
@@ -171,6 +173,10 @@ class BackupRepository:
                 f"{folder} cannot be written: {error.strerror}. Make it writable, or name another folder"
             ) from error
         with lock:
+            if FolderVersion.read(folder):
+                raise BackupUnusable(
+                    f"{folder} is the data folder of a stack: name another folder for the backup"
+                )
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

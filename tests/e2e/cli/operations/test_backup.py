@@ -78,6 +78,7 @@ async def test_encrypted_backup_needs_its_key(
         (("restore", "gs://bucket/x", "--check"), 3, "name a folder, or a bucket as s3://BUCKET/PREFIX"),
         (("backup", "{folder}/b", "--recipient", "x", "--data", "{data}"), 2, "a recipient cannot be used"),
         (("backup", "{folder}/file/b", "--data", "{data}"), 3, "cannot be written: Not a directory"),
+        (("backup", "{data}", "--data", "{data}"), 3, "is the data folder of a stack: name another folder"),
         (("backup", "{folder}/b", "--logins", "{folder}/no", "--data", "{data}"), 2, "no does not exist"),
         (("backup", "{folder}/b", "--logins", "{folder}/file", "--data", "{data}"), 2, "was not written by"),
     ],
