@@ -40,10 +40,14 @@ async def open_servers(
 ) -> AsyncIterator["Deployment"]:
     """Open configured servers or the servers of a folder; start a stack in the folder if none runs there.
 
-    End the command if the folder cannot be used, or if the stack does not start.
+    End the command if the stack does not start.
 
     If `data` is None, take the servers that the environment names, or the folder `DEFAULT_DATA` if
     MNEMON_NATS_URL is not set.
+
+    Raises:
+        NoRoom: a stack would be started, and the disk has too little room for it.
+        FolderUnusable: a stack would be started, and the folder cannot be created or written.
     """
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
@@ -67,7 +71,11 @@ async def open_servers(
 async def _run_stack(folder: Path) -> AsyncIterator[None]:
     """Run `mnemon up` on a folder, in a separate process, until the end of the block.
 
-    End the command if the folder cannot be used, or if the stack does not start.
+    End the command if the stack does not start.
+
+    Raises:
+        NoRoom: the disk has too little room for a stack.
+        FolderUnusable: the folder cannot be created or written.
     """
     from mnemon_infra.process.data_folder import Endpoints
 
@@ -99,12 +107,18 @@ async def _run_stack(folder: Path) -> AsyncIterator[None]:
 
 
 def _open_output(folder: Path) -> BinaryIO:
+    """Create the folder, and open the file for the output of the stack.
+
+    Raises:
+        NoRoom: the disk has too little room for a stack, and for the output that would say so.
+        FolderUnusable: the folder cannot be created or written.
+    """
+    from mnemon_infra.embedded.disk_space import require_room
+    from mnemon_infra.process.data_folder import FolderUnusable
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        require_room(folder)
         return (folder / _OUTPUT_FILE).open("wb")
     except OSError as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{folder} cannot be used: {error.strerror}",
-            "Choose another folder: --data DIR",
-        )
+        raise FolderUnusable(folder, error) from None

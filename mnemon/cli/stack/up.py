@@ -148,9 +148,12 @@ def _prepare_folder(data: Path) -> None:
 
     Call this before the imports, which take seconds: no other command must mistake the remains for a running
     stack.
+
+    Raises:
+        FolderUnusable: the folder cannot be created or written.
     """
     from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
-    from mnemon_infra.process.data_folder import FolderInUse, remove_stale_endpoints
+    from mnemon_infra.process.data_folder import FolderInUse, FolderUnusable, remove_stale_endpoints
 
     try:
         remove_stale_endpoints(data)
@@ -166,11 +169,7 @@ def _prepare_folder(data: Path) -> None:
                 f"the disk of {data} is full",
                 "Free space on this disk, or choose another folder: --data DIR",
             )
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{data} cannot be used: {error.strerror}",
-            "Choose another folder: --data DIR",
-        )
+        raise FolderUnusable(data, error) from None
 
 
 def _require_free_port(option: str, port: int | None) -> None:

@@ -245,11 +245,13 @@ async def test_invalid_names_are_refused(command: tuple[str, ...], tmp_path: Pat
     assert "Choose from: persist, index, dedupe, compact, extract, maintain, retrieve" in found.err
 
 
-async def test_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["up", "try"])
+async def test_data_folder_that_is_a_file_is_refused(command: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = await mnemon("up", "--data", tmp_path / "file")
+    found = await mnemon(command, "--data", tmp_path / "file")
     assert found.code == 2
-    assert "cannot be used" in found.err
+    assert f"{tmp_path / 'file'} cannot be used: File exists" in found.err
+    assert "Make it writable, free space on its disk, or choose another folder: --data DIR" in found.err
 
 
 @pytest.mark.parametrize("command", [("rebuild", "--list"), ("reindex",)])

@@ -41,6 +41,9 @@ async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> 
     assert "has too little room: 64 MB are free, 128 MB are needed. Make room" in finished.err
     assert len(finished.err.splitlines()) == 1
     assert sorted(path.name for path in (place / "data").iterdir()) == ["lock"]
+    with filled(place):
+        tried = await mnemon("try", "--data", place / "data")
+    assert (tried.code, "has too little room: 0 MB are free" in tried.err) == (3, True), tried.err
 
 
 async def indexed(connection: Client, seq: int) -> None:
@@ -105,7 +108,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
         finished = await mnemon("up", "--data", folder)
         assert finished.code == 2
         assert f"{folder} cannot be used: Read-only file system" in finished.err
-        assert "Choose another folder: --data DIR" in finished.err
+        assert "choose another folder: --data DIR" in finished.err
     mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=patient) as memory:
