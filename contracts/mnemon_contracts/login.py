@@ -18,6 +18,10 @@ CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
 """Variable that names the file with the private key of the client's certificate."""
 
 
+_LOGIN: Final = re.compile(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@")
+"""Pattern of one of several addresses up to the end of its login; a password may contain `,`, `/` and `@`."""
+
+
 class LoginUnusable(ValueError):
     """A login cannot be used.
 
@@ -39,7 +43,7 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
             does not match it, or the package `nkeys` is missing.
     """
     options: dict[str, Any] = {}
-    if not re.search(r"//[^/,]*@", url):
+    if not _LOGIN.search(url):
         if credentials := _find_readable_file(environment, CREDENTIALS):
             options["user_credentials"] = credentials
         elif seed := _find_readable_file(environment, NKEY_SEED):
@@ -63,7 +67,7 @@ def read_login_options(url: str, environment: Mapping[str, str]) -> dict[str, An
 
 def redact_address(url: str) -> str:
     """Return an address with `***` in place of the login, for messages and logs."""
-    return re.sub(r"(^|,)(\s*[a-z]+://)?(?:(?!,\s*[a-z]+://).)*@", r"\1\2***@", url)
+    return _LOGIN.sub(r"\1\2***@", url)
 
 
 def _find_readable_file(environment: Mapping[str, str], variable: str) -> str | None:
