@@ -277,6 +277,14 @@ class HistoryReplyV1(Reply):
         "out, and in replies of older versions, which refuse the request instead.",
     )
 
+    def may_have_older(self, limit: int) -> bool:
+        """Return whether older messages may exist than those of this reply to a request with `limit`.
+
+        If the limit has room for an entry with tools but not for its message, both are left out: the reply
+        then has one entry less than requested.
+        """
+        return self.left_out is not None or len(self.messages) >= limit - 1
+
 
 class ProfileV1(Contract):
     """Return the user's data, or set fields of it."""

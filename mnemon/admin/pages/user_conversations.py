@@ -52,8 +52,8 @@ async def _render_history(
     reply = await memory.history(
         page_user.user, limit=limit, conversation=conversation, min_seq=page_user.seq
     )
-    # If the limit has room for an entry with tools but not for its message, the reply has neither.
-    more = not reply.left_out and len(reply.messages) >= limit - 1 and limit < MAX_HISTORY
+    # A higher limit shows no more messages if the reply has no room for them.
+    more = reply.may_have_older(limit) and reply.left_out is None and limit < MAX_HISTORY
     return visit.render(
         "user/conversations.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,

@@ -88,9 +88,7 @@ def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> No
         typer.echo(make_printable(message.content))
     if not reply.messages:
         typer.echo("no messages")
-    # If the limit has room for an entry with tools but not for its message, both are left out: older messages
-    # may exist although the reply has one entry less than requested.
-    elif reply.left_out or len(reply.messages) >= limit - 1:
+    elif reply.may_have_older(limit):
         older = f"--conversation {quote(reply.conversation or '')} --before {reply.messages[0].seq}"
         if as_of is not None:
             older += f" --as-of {quote(as_of)}"

@@ -20,3 +20,9 @@ def test_entries_left_out_are_not_called_messages(capsys: pytest.CaptureFixture[
 def test_options_of_older_messages_repeat_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
     _show_messages(HistoryReplyV1(conversation="c1", messages=(MESSAGE,)), 1, "2026-01-02 10:00:00")
     assert capsys.readouterr().err.endswith("--conversation c1 --before 5 --as-of '2026-01-02 10:00:00'\n")
+
+
+def test_older_messages_may_exist_if_an_entry_with_tools_has_no_room() -> None:
+    reply = HistoryReplyV1(messages=(MESSAGE,))
+    assert [reply.may_have_older(limit) for limit in (1, 2, 3)] == [True, True, False]
+    assert reply.model_copy(update={"left_out": 1}).may_have_older(3)
