@@ -1,12 +1,20 @@
 """Embedding model of a generation: the model that made its vectors; the settings may name another one."""
 
+import asyncio
+import time
+from typing import Final
+
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import ACK_WAIT
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.settings.store import change_settings, read_settings
 from mnemon_infra.vectors.embedding_metadata import split_model_name
 from mnemon_infra.vectors.generations import is_folder_open, read_model_record
+
+POLL_SECONDS: Final = 0.2
+"""Seconds between two checks whether a process requests events."""
 
 
 async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
@@ -32,11 +40,20 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
 
 async def is_embedder_running(place: Site) -> bool:
-    """Return whether a process has the vectors' folder open, or waits for events of `index` or `dedupe`.
+    """Return whether a process has the vectors' folder open, or requests events of `index` or `dedupe`.
 
-    Such a process embeds texts: it would write vectors of the former model among those of a new model.
+    Such a process embeds texts: it would write vectors of the former model among those of a new model. While
+    all its batches are in work, it requests nothing. So if events are unacknowledged, its next request is
+    awaited, for `ACK_WAIT` seconds: a killed process also leaves such events.
     """
     if is_folder_open(place.deployment):
         return True
     context = place.connection.jetstream()
-    return any([(await context.consumer_info(LOG, name)).num_waiting or 0 for name in ("index", "dedupe")])
+    end = time.monotonic() + ACK_WAIT
+    while True:
+        infos = [await context.consumer_info(LOG, name) for name in ("index", "dedupe")]
+        if any(each.num_waiting for each in infos):
+            return True
+        if time.monotonic() > end or not any(each.num_ack_pending for each in infos):
+            return False
+        await asyncio.sleep(POLL_SECONDS)

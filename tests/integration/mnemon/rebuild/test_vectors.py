@@ -20,6 +20,7 @@ from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, sw
 from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
+from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
@@ -293,6 +294,20 @@ async def test_vectors_as_of_a_position(
         site_with_vectors.database,
         locate_generation(site_with_vectors.deployment, "as of", first).database_schema,
     )
+
+
+async def test_embedder_counts_as_running_while_all_its_batches_are_in_work(
+    vectors_deployment: Deployment, stock: Stock, connection: Client
+) -> None:
+    await stock.say("in work")
+    index = await connection.jetstream().pull_subscribe_bind("index", LOG)
+    (message,) = await index.fetch(1, 60)
+    async with open_exclusive_site(vectors_deployment) as place, asyncio.timeout(60):
+        running = asyncio.create_task(is_embedder_running(place))
+        following = asyncio.create_task(index.fetch(1, 60))
+        assert await running
+        await stock.say("further")
+        await asyncio.gather(message.ack_sync(), *(each.ack_sync() for each in await following))
 
 
 async def test_rebuild_with_another_model_keeps_facts_apart(
