@@ -310,13 +310,12 @@ def _show_presets(as_json: bool) -> None:
 async def _change_settings(
     connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
 ) -> None:
-    from mnemon.operations.embedding_change import describe_consequences, read_embedding
+    from mnemon.operations.embedding_change import apply_change
 
-    before = await read_embedding(connection)
-    revision = await change_settings()
+    revision, steps = await apply_change(connection, change_settings)
     typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
-    if said := describe_consequences(before, await read_embedding(connection)):
-        typer.echo(f"mnemon: {said}", err=True)
+    if steps:
+        typer.echo(f"mnemon: {steps}", err=True)
 
 
 def parse_assignment(assignment: str, data: Path | None) -> tuple[str, Any]:

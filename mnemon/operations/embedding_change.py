@@ -1,5 +1,7 @@
 """Change of the embedding model: its consequences, and the removal of vectors if no model is set."""
 
+from collections.abc import Awaitable, Callable
+
 from nats.aio.client import Client
 
 from mnemon_contracts.settings.groups import Embedding
@@ -41,6 +43,23 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
         "everything again. For the stack of a folder, add --data DIR to this command and to the next. "
         f"To undo: mnemon settings set {back}"
     )
+
+
+async def apply_change(
+    connection: Client, change_settings: Callable[[], Awaitable[int]]
+) -> tuple[int, str | None]:
+    """Change settings by `change_settings`, which returns the new revision. Its errors propagate.
+
+    Returns:
+        The revision, and the steps that a change of the embedding model requires; None if nothing changed it.
+
+    Raises:
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+        nats.errors.Error: the server does not answer.
+    """
+    before = await read_embedding(connection)
+    revision = await change_settings()
+    return revision, describe_consequences(before, await read_embedding(connection))
 
 
 async def drop_embeddings(deployment: Deployment) -> int | None:

@@ -1,7 +1,7 @@
 """Settings: their values, descriptions and history."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from mnemon.admin.forms.settings import EMPTY_PRICE_LINES, SettingControl, list_errors
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
-from mnemon.operations.embedding_change import describe_consequences, read_embedding
+from mnemon.operations.embedding_change import apply_change
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
@@ -90,7 +90,7 @@ async def save_settings(visit: Visit) -> Response:
     if not changed:
         return visit.redirect(_build_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        revision, steps = await _make_change(connection, partial(change_settings, connection, edit, tenant))
+        revision, steps = await apply_change(connection, partial(change_settings, connection, edit, tenant))
     except InvalidBody as error:
         return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:
@@ -116,7 +116,7 @@ async def unset_setting(visit: Visit) -> Response:
         return edited
 
     connection = await visit.connections.get_broker()
-    revision, steps = await _make_change(connection, partial(change_settings, connection, edit, tenant))
+    revision, steps = await apply_change(connection, partial(change_settings, connection, edit, tenant))
     if not was_set:
         return visit.redirect(path, "Nothing was changed.")
     return visit.redirect(
@@ -148,7 +148,7 @@ async def roll_back(visit: Visit) -> Response:
         raise InvalidBody("revision", "is missing; reload the page")
     connection = await visit.connections.get_broker()
     try:
-        made, steps = await _make_change(
+        made, steps = await apply_change(
             connection, partial(roll_back_settings, connection, revision, tenant)
         )
     except NoSuchRevision:
@@ -164,13 +164,6 @@ async def roll_back(visit: Visit) -> Response:
         f"/settings/history{_build_tenant_query(tenant)}",
         _append_steps(f"In force as revision {made}, as it was at {revision}", steps),
     )
-
-
-async def _make_change(connection: Client, change: Callable[[], Awaitable[int]]) -> tuple[int, str | None]:
-    """Change settings; return the new revision, and the steps that follow if the embedding model changed."""
-    before = await read_embedding(connection)
-    revision = await change()
-    return revision, describe_consequences(before, await read_embedding(connection))
 
 
 def _append_steps(said: str, steps: str | None) -> str:
