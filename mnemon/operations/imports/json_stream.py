@@ -17,17 +17,24 @@ MAX_DEPTH: Final = 200
 """Maximum depth of nested lists and objects, in levels; an export of a chat has about 12."""
 
 
-def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
+def parse_json(file: BinaryIO, name: str) -> Iterator[tuple[str, str, Any]]:
     """Yield prefix, event and value of each token, as `ijson.parse` does.
 
+    `name` is the name that the file has in an export, for the messages of errors.
+
     Raises:
-        NotReadable: the file is nested too deeply.
-        JSONError, UnicodeDecodeError: the file is not JSON.
+        NotReadable: the file is not JSON, is incomplete, or is nested too deeply.
     """
-    yield from ijson.parse(_limit_depth(_MarkStrippingFile(file)))
+    try:
+        yield from ijson.parse(_limit_depth(_MarkStrippingFile(file)))
+    except (JSONError, UnicodeDecodeError) as error:
+        said = _describe_parse_error(error)
+        raise NotReadable(
+            f"the file is not JSON, or is incomplete: {said}; give a complete file {name}"
+        ) from error
 
 
-def describe_parse_error(error: JSONError | UnicodeDecodeError) -> str:
+def _describe_parse_error(error: JSONError | UnicodeDecodeError) -> str:
     """Return the first line of the message of an error; the lines after it quote the file.
 
     The message of ijson is bytes if the quoted part of the file is not UTF-8.

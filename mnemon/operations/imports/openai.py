@@ -12,9 +12,8 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
 import ijson
-from ijson.common import JSONError
 
-from mnemon.operations.imports.json_stream import describe_parse_error, parse_json
+from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
     ImportRecord,
     IncomingEvent,
@@ -45,19 +44,13 @@ def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
-        try:
-            for conversation in ijson.items(parse_json(file), "item"):
-                if not isinstance(conversation, dict):
-                    raise NotReadable(
-                        "an item of the list is not a conversation; give the file conversations.json"
-                    )
-                begins.append((_parse_begin_seconds(conversation), aside.tell()))
-                aside.write(json.dumps(conversation).encode() + b"\n")
-        except (JSONError, UnicodeDecodeError) as error:
-            said = describe_parse_error(error)
-            raise NotReadable(
-                f"the file is not JSON, or is incomplete: {said}; give a complete file conversations.json"
-            ) from error
+        for conversation in ijson.items(parse_json(file, "conversations.json"), "item"):
+            if not isinstance(conversation, dict):
+                raise NotReadable(
+                    "an item of the list is not a conversation; give the file conversations.json"
+                )
+            begins.append((_parse_begin_seconds(conversation), aside.tell()))
+            aside.write(json.dumps(conversation).encode() + b"\n")
         if not begins:
             raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):

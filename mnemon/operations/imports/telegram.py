@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, BinaryIO, Final
 
-from ijson.common import JSONError, ObjectBuilder
+from ijson.common import ObjectBuilder
 
-from mnemon.operations.imports.json_stream import describe_parse_error, parse_json
+from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
     ImportDoubt,
     ImportRecord,
@@ -83,40 +83,30 @@ class TelegramReader:
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
         inside = skipped = ""
-        try:
-            for prefix, event, value in parse_json(file):
-                if skipped:
-                    skipped = "" if event == "end_array" and prefix == skipped else skipped
+        for prefix, event, value in parse_json(file, "result.json"):
+            if skipped:
+                skipped = "" if event == "end_array" and prefix == skipped else skipped
+                continue
+            if builder is not None:
+                if event == "map_key" and value == "text_entities" and prefix == inside:
+                    skipped = f"{inside}.text_entities"  # repeats the text in parts
                     continue
-                if builder is not None:
-                    if event == "map_key" and value == "text_entities" and prefix == inside:
-                        skipped = f"{inside}.text_entities"  # repeats the text in parts
-                        continue
-                    builder.event(event, value)
-                    if event == "end_map" and prefix == inside:
-                        yield from self._take_message(chat, builder.value)
-                        builder = None
-                    continue
-                parent, _, name = prefix.rpartition(".")
-                if event == "start_map" and (parent == "messages" or parent.endswith(".messages")):
-                    seen, inside, builder = True, prefix, ObjectBuilder()
-                    builder.event(event, value)
-                elif event == "start_map" and prefix in ("", "chats.list.item", "left_chats.list.item"):
-                    chat = _Chat()
-                elif event == "end_array" and name == "messages":
-                    yield from self._end_chat(chat)
-                    seen = True
-                elif (
-                    event in ("string", "number")
-                    and name in ("id", "name", "type")
-                    and _is_chat_field(prefix)
-                ):
-                    chat.about[name] = value
-        except (JSONError, UnicodeDecodeError) as error:
-            said = describe_parse_error(error)
-            raise NotReadable(
-                f"the file is not JSON, or is incomplete: {said}; give a complete file result.json"
-            ) from error
+                builder.event(event, value)
+                if event == "end_map" and prefix == inside:
+                    yield from self._take_message(chat, builder.value)
+                    builder = None
+                continue
+            parent, _, name = prefix.rpartition(".")
+            if event == "start_map" and (parent == "messages" or parent.endswith(".messages")):
+                seen, inside, builder = True, prefix, ObjectBuilder()
+                builder.event(event, value)
+            elif event == "start_map" and prefix in ("", "chats.list.item", "left_chats.list.item"):
+                chat = _Chat()
+            elif event == "end_array" and name == "messages":
+                yield from self._end_chat(chat)
+                seen = True
+            elif event in ("string", "number") and name in ("id", "name", "type") and _is_chat_field(prefix):
+                chat.about[name] = value
         if not seen:
             raise NotReadable(
                 "no messages found; give the file result.json of a Telegram export in the JSON format"
