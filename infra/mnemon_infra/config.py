@@ -344,12 +344,17 @@ class Deployment(BaseSettings):
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
 
+        expected = "expected an address such as postgresql://user:password@host:5432/name"
         try:
-            return make_url(dsn).render_as_string(hide_password=False)
-        except ArgumentError as error:
-            raise ValueError(
-                "expected an address such as postgresql://user:password@host:5432/name"
-            ) from error
+            url = make_url(dsn)
+        except (ArgumentError, ValueError) as error:  # ValueError: the port is not a number
+            raise ValueError(expected) from error
+        if not url.drivername.startswith("postgres"):
+            raise ValueError(expected)
+        if "@" in (url.host or ""):
+            # Errors of the driver would repeat the host, and with it a part of the password.
+            raise ValueError("the host contains @: write @ in a password as %40")
+        return url.render_as_string(hide_password=False)
 
     @cached_property
     def database_url(self) -> "URL | None":

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
-from sqlalchemy import ARRAY, BigInteger, BindParameter, Boolean, DateTime, Select, Text, bindparam
+from sqlalchemy import ARRAY, URL, BigInteger, BindParameter, Boolean, DateTime, Select, Text, bindparam
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
@@ -290,7 +290,7 @@ class Database:
         }
         self.schema = deployment.database_schema
         self._address = url.render_as_string(hide_password=False)
-        self._shown = url.render_as_string(hide_password=True)
+        self._shown = redact_database_url(url)
         self._options: dict[str, Any] = {
             "autocommit": True,
             "connect_timeout": 5,
@@ -427,6 +427,12 @@ async def load_clock_time(connection: Connection) -> float:
     row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
     assert row is not None
     return float(row[0])
+
+
+def redact_database_url(url: URL) -> str:
+    """Return the address of a database for messages, without passwords."""
+    without_options = url.difference_update_query(["password", "sslpassword"])
+    return without_options.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:

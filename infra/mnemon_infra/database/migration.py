@@ -21,6 +21,7 @@ from mnemon_infra.database.engine import (
     Database,
     DatabaseUnavailable,
     make_connection_error,
+    redact_database_url,
     translate_error,
 )
 from mnemon_infra.database.tables import metadata
@@ -150,8 +151,7 @@ def _open_connection(url: URL) -> Iterator[sqlalchemy.Connection]:
     try:
         connection = create_engine(url, poolclass=NullPool, connect_args=_CONNECT).connect()
     except DBAPIError as error:
-        shown = url.set(drivername="postgresql").render_as_string(hide_password=True)
-        raise make_connection_error(shown, error.orig or error) from error
+        raise make_connection_error(redact_database_url(url), error.orig or error) from error
     try:
         with connection:
             yield connection

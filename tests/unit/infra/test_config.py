@@ -1,5 +1,7 @@
 """Configuration of a deployment by the environment, and errors in it."""
 
+import re
+
 import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
@@ -94,6 +96,47 @@ def test_omitted_part_of_a_database_address_has_a_default(
     for deployment in (Deployment(), Deployment.from_json(Deployment().to_json())):
         url = deployment.database_url
         assert (url.render_as_string(hide_password=False) if url else None) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://root:hidden@db/mnemon",
+        "sqlite:////var/lib/other.db",
+        "postgresql://mnemon:hidden@db:port/mnemon",
+        "host=db password=hidden",
+    ],
+)
+def test_address_of_another_kind_of_database_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", address)
+    expected = "expected an address such as postgresql://user:password@host:5432/name"
+    with pytest.raises(ValidationError, match=re.escape(expected)):
+        Deployment()
+
+
+def test_unescaped_at_sign_in_a_password_is_refused_without_the_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MNEMON_NATS_URL", "nats://127.0.0.1:1")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://mnemon:must-not@be-seen@db/mnemon")
+    result = CliRunner().invoke(app, ["migrate"])
+    assert result.exit_code == 2
+    assert "DATABASE_URL is invalid: the host contains @: write @ in a password as %40" in result.output
+    assert "must-not" not in result.output
+    assert "be-seen" not in result.output
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["batches"]])
+def test_password_among_the_options_of_a_database_address_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none?user=me&password=must-not-be-seen")
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 3
+    assert "no connection to the database postgresql://127.0.0.1:1/none?user=me" in result.output
+    assert "must-not-be-seen" not in result.output
 
 
 def test_every_field_is_described() -> None:
