@@ -79,7 +79,8 @@ class IndexConsumer:
                 done = await sweep_points(
                     self.broker.connection, self._database, self._vector_index, owner, position
                 )
-        except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):
+        except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error) as error:
+            log.warning("sweep failed, retrying", tenant=owner[0], error=str(error))
             return Retry()
         return ACK if done else Retry(0.2)
 

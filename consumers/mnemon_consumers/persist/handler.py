@@ -70,7 +70,8 @@ class PersistConsumer:
         try:
             await write_rows(self._database, batch.rows)
             await remove_late_summaries(self.broker.connection, self._database, batch.rows)
-        except DatabaseUnavailable:
+        except DatabaseUnavailable as error:
+            log.warning("row write failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         except DatabaseRefused as error:
             if len(deliveries) == 1:
@@ -125,5 +126,6 @@ class PersistConsumer:
         except StoreUnavailable as error:
             log.error("erasure register write failed, retrying", tenant=owner[0], error=str(error))
             return Retry()
-        except (DatabaseUnavailable, nats.errors.Error):
+        except (DatabaseUnavailable, nats.errors.Error) as error:
+            log.warning("sweep failed, retrying", tenant=owner[0], error=str(error))
             return Retry()

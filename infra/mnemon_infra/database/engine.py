@@ -417,6 +417,7 @@ _VALUES = ("22", "23", "54")
 _UNDEFINED_TABLE = "42P01"
 _NEXT_STEP = {
     _UNDEFINED_TABLE: "run `mnemon migrate`",
+    "25006": "name the primary server in DATABASE_URL, or let this one accept writes",
     "42501": "grant the right to the role, or name another role in DATABASE_URL",
     "53100": "make room on the disk of the database",
 }

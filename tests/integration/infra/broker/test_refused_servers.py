@@ -120,6 +120,13 @@ def test_missing_privileges_of_the_role_are_named_with_the_next_step(role: URL) 
         migrate_schema(role, f"test_{uuid4().hex[:12]}")
 
 
+def test_read_only_database_is_refused_with_the_next_step(database_url: str) -> None:
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    standby = url.update_query_dict({"options": "-cdefault_transaction_read_only=on"})
+    with pytest.raises(DatabaseUnavailable, match=r"read-only transaction: name the primary server"):
+        migrate_schema(standby, f"test_{uuid4().hex[:12]}")
+
+
 def _set_revision(deployment: Deployment, revision: str) -> None:
     assert deployment.database_url
     engine = create_engine(deployment.database_url, poolclass=NullPool)
