@@ -121,7 +121,7 @@ class Contract(BaseModel):
         Raises:
             InvalidBody: a field is nested more deeply than `NESTING_LIMIT` allows.
         """
-        for field, value in self:
+        for field, value in self.__dict__.items():
             if _is_nested_deeper(value, NESTING_LIMIT - 1):
                 raise InvalidBody(
                     field,
@@ -145,12 +145,14 @@ def check_body_size(body: bytes) -> None:
 def _is_nested_deeper(value: object, levels: int) -> bool:
     """Return whether a value has more than `levels` levels of objects and arrays."""
     match value:
-        case Contract():
-            parts: Iterable[object] = (part for _, part in value)
+        case None | str() | int() | float():  # first, as most values
+            return False
         case dict():
-            parts = value.values()
+            parts: Iterable[object] = value.values()
         case list() | tuple():
             parts = value
+        case Contract():
+            parts = value.__dict__.values()
         case _:
             return False
     return levels == 0 or any(_is_nested_deeper(part, levels - 1) for part in parts)
