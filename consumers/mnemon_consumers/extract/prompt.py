@@ -6,9 +6,11 @@ minimum for a cache is about a thousand tokens. The parts that differ between re
 
 from collections.abc import Iterable, Sequence
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from mnemon_consumers.extract.answer_parser import build_schema
 from mnemon_contracts.settings.language_models import Extraction
+from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
     WEEKDAYS,
@@ -127,6 +129,21 @@ Messages:
 """Instructions with examples. In the second example the walks are a guess of the assistant and the wish is
 momentary: neither is a fact.
 """
+
+
+def build_prompt_messages(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
+    """Return messages as a model is shown them: long texts shortened, times in the time zone `zone`."""
+    local = ZoneInfo(zone)
+    return [
+        PromptMessage(
+            message.seq,
+            message.role,
+            shorten_text(message.content, BEGINNING, ENDING),
+            message.sent_at.astimezone(local),
+            message.name,
+        )
+        for message in messages
+    ]
 
 
 def build_request(

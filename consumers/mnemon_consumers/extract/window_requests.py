@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.extract.decide import build_prompt_messages, is_worth_reading
+from mnemon_consumers.extract.message_selection import is_worth_reading
 from mnemon_consumers.extract.pair_selection import select_open_pairs
-from mnemon_consumers.extract.prompt import build_request
+from mnemon_consumers.extract.prompt import build_prompt_messages, build_request
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner

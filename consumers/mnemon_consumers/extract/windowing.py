@@ -8,7 +8,8 @@ from typing import Final
 from cachetools import LRUCache
 from nats.aio.client import Client
 
-from mnemon_consumers.extract.decide import build_answered_event, cut_windows
+from mnemon_consumers.extract.answers.answer_events import build_answered_event
+from mnemon_consumers.extract.decide import cut_windows
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, build_chat_filter, build_schedule_subject, build_trigger_subject
 from mnemon_infra.broker.streams.applied_position import read_applied_position

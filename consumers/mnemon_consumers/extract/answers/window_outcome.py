@@ -13,14 +13,14 @@ from mnemon_consumers.extract.answer_parser import (
     UnreadableAnswer,
     parse_answer,
 )
-from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
-from mnemon_consumers.extract.decide import (
+from mnemon_consumers.extract.answers.answer_events import (
     EXTRACTOR,
     Death,
     build_answered_event,
     build_comparisons,
     build_proposals,
 )
+from mnemon_consumers.extract.answers.grounding import find_unsupported_terms
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.fact_pairs import FactPair, Relation

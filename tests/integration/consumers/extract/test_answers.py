@@ -10,9 +10,8 @@ import pytest
 from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answer_parser import MOST_FACTS
-from mnemon_consumers.extract.answers import window_outcome
+from mnemon_consumers.extract.answers import answer_events, window_outcome
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -222,7 +221,7 @@ async def test_unusable_answer_harms_no_other_user(
     def proposals(window: StoredWindow, *others: Any) -> list[LogEvent]:
         if window.user == "u1":
             raise KeyError("I like tea")
-        return decide.build_proposals(window, *others)
+        return answer_events.build_proposals(window, *others)
 
     monkeypatch.setattr(window_outcome, "build_proposals", proposals)
     await online_extraction.set(attempts=1)

@@ -1,44 +1,26 @@
-"""Windows of a conversation, the times at which they are due, and the events of their facts."""
+"""Windows of a conversation, and the times at which they are due."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answer_parser import ParsedAnswer, ProposedFact
-from mnemon_consumers.extract.decide import (
-    WindowCut,
-    build_answered_event,
-    build_prompt_messages,
-    build_proposals,
-    cut_windows,
-    is_worth_reading,
-)
-from mnemon_consumers.extract.prompt import BEGINNING, ENDING, PROMPT_VERSION
-from mnemon_contracts.events.memory import FactProposedV1, WindowAnsweredV1
+from mnemon_consumers.extract.decide import WindowCut, cut_windows
+from mnemon_consumers.extract.message_selection import is_worth_reading
 from mnemon_contracts.settings.language_models import Extraction
-from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.database.messages.uncovered_messages import MessageOutline
-from mnemon_infra.database.windows.window_repository import StoredWindow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 IDLE = timedelta(seconds=60)
 LONG_AGO = NOW - timedelta(days=1)
 SETTINGS = Extraction(after_messages=4, window_messages=6)
-WINDOW = StoredWindow("acme", "u.1", "c1", from_seq=10, to_seq=20)
 
 
 def row(seq: int, beginning: str = "I live in York", *, at: datetime = NOW, **fields: Any) -> MessageOutline:
     outline = MessageOutline(seq, "user", beginning, True, None, False, at)
     return outline._replace(**fields)
-
-
-def spoken(seq: int, content: str, name: str | None = None) -> SpokenRow:
-    return SpokenRow(seq, f"e{seq}", "user", content, name, None, None, None, NOW)
 
 
 def rows(count: int, at: datetime = NOW) -> list[MessageOutline]:
@@ -165,95 +147,9 @@ def test_rechecks_at_due_times_read_every_message(
         assert looks < 4
 
 
-def test_prompt_uses_the_time_zone_of_the_user() -> None:
-    (message,) = build_prompt_messages([spoken(7, "Завтра лечу", "Оля")], "Europe/Moscow")
-    assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
-    assert f"{message.at:%H:%M %z}" == "21:05 +0300"
-
-
-def test_prompt_holds_no_more_of_a_long_message_than_a_model_is_shown() -> None:
-    (message,) = build_prompt_messages([spoken(7, "a" * 200_000 + "z")], "UTC")
-    assert len(message.text) < BEGINNING + ENDING + 10
-    assert message.text.endswith("az")
-
-
 def test_long_message_without_letters_at_its_beginning_is_read() -> None:
     long = row(10, "-" * 1000, is_whole=False)
     assert ranges(cut_windows([long], NOW, SETTINGS, all_due=True)) == [(10, 10, 1)]
     assert ranges(cut_windows([long._replace(is_whole=True)], NOW, SETTINGS, all_due=True)) == [(10, 10, 0)]
     context = long._replace(beginning="<key_facts>\nLives in York\n</key_facts>")
     assert ranges(cut_windows([context], NOW, SETTINGS, all_due=True)) == [(10, 10, 0)]
-
-
-def extracted(*facts: dict[str, Any], repaired: bool = False) -> ParsedAnswer:
-    return ParsedAnswer(tuple(ProposedFact(**fact) for fact in facts), repaired)
-
-
-def opened(events: Sequence[LogEvent]) -> tuple[list[FactProposedV1], WindowAnsweredV1]:
-    *proposed, end = events
-    assert {event.subject for event in proposed} <= {"memory.acme.u%2E1.fact.proposed.v1"}
-    assert end.subject == "memory.acme.u%2E1.window.answered.v1"
-    return [FactProposedV1.parse(event.body) for event in proposed], WindowAnsweredV1.parse(end.body)
-
-
-def test_facts_are_proposed_with_their_whole_lineage() -> None:
-    found = extracted(
-        {
-            "text": "Lives in York",
-            "memory_type": "user_fact",
-            "importance": 7,
-            "tier": "profile",
-            "expires_at": "2027-01-01",
-            "supersedes": "pf_001",
-            "sources": [9, 10, 15, 20, 21],
-            "names": ["York"],
-        },
-        {"text": "Likes tea"},
-        repaired=True,
-    )
-    events = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
-    (first, second), end = opened(events)
-    assert first.model_dump(mode="json", exclude_none=True) == {
-        "text": "Lives in York",
-        "kind": "user_fact",
-        "tier": "profile",
-        "importance": 7,
-        "expires_at": "2027-01-01T00:00:00Z",
-        "supersedes": "pf_001",
-        "names": ["York"],
-        "lineage": {
-            "sources": [10, 15, 20],
-            "conversation": "c1",
-            "extractor": "extract",
-            "prompt_version": PROMPT_VERSION,
-            "model": "openai/gpt-5-mini",
-            "batch_id": "b1",
-            "answer": events[-1].id,
-        },
-    }
-    assert (second.kind, second.tier, second.importance) == (None, None, None)
-    assert (end.outcome, end.proposed, end.repaired, end.batch_id) == ("proposed", 2, True, "b1")
-    assert (end.conversation, end.from_seq, end.to_seq) == ("c1", 10, 20)
-
-
-def test_answer_without_facts_ends_the_window() -> None:
-    proposed, end = opened(build_proposals(WINDOW, extracted(), "offline/rules", None))
-    assert (proposed, end.outcome, end.proposed, end.repaired) == ([], "nothing", 0, False)
-
-
-def test_second_answer_for_a_window_has_equal_event_ids() -> None:
-    found = extracted({"text": "Lives in York"}, {"text": "Likes tea"})
-    batch = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
-    online = build_proposals(WINDOW, found, "openai/gpt-5-mini", None)
-    assert [event.id for event in batch] == [event.id for event in online]
-    assert build_answered_event(WINDOW, "dead").id == batch[-1].id
-    assert len({event.id for event in batch}) == 3
-
-
-@pytest.mark.parametrize("field", ["tenant", "user", "conversation", "from_seq", "to_seq"])
-def test_another_window_has_other_event_ids(field: str) -> None:
-    change: dict[str, Any] = {field: 15 if field.endswith("seq") else "other"}
-    other = WINDOW._replace(**change)
-    found = extracted({"text": "Lives in York"})
-    ids = [{event.id for event in build_proposals(each, found, "m/n", None)} for each in (WINDOW, other)]
-    assert ids[0].isdisjoint(ids[1])

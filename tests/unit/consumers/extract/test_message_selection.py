@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.extract.decide import is_worth_reading
+from mnemon_consumers.extract.message_selection import is_worth_reading
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,

@@ -4,9 +4,16 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 from mnemon_consumers.extract.answer_parser import parse_answer
-from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, build_request
+from mnemon_consumers.extract.prompt import (
+    BEGINNING,
+    ENDING,
+    INSTRUCTIONS,
+    build_prompt_messages,
+    build_request,
+)
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.language_models import Extraction
+from mnemon_infra.database.messages.message_ranges import SpokenRow
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 from mnemon_infra.models.tokens import count_tokens
 
@@ -124,3 +131,19 @@ def test_long_name_is_shortened() -> None:
     text = build_request([message("Hi!", name="A" * 900_000)], [], SETTINGS).text
     assert len(text) < 400
     assert f"({'A' * 100}…): Hi!" in text
+
+
+def spoken(content: str, name: str | None = None) -> SpokenRow:
+    return SpokenRow(7, "e7", "user", content, name, None, None, None, AT)
+
+
+def test_prompt_uses_the_time_zone_of_the_user() -> None:
+    (message,) = build_prompt_messages([spoken("Завтра лечу", "Оля")], "Europe/Moscow")
+    assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
+    assert f"{message.at:%H:%M %z}" == "21:05 +0300"
+
+
+def test_prompt_holds_no_more_of_a_long_message_than_a_model_is_shown() -> None:
+    (message,) = build_prompt_messages([spoken("a" * 200_000 + "z")], "UTC")
+    assert len(message.text) < BEGINNING + ENDING + 10
+    assert message.text.endswith("az")
