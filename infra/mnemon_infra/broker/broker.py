@@ -28,7 +28,8 @@ from mnemon_infra.broker.connection import (
     split_servers,
 )
 from mnemon_infra.broker.provisioning import presence
-from mnemon_infra.broker.provisioning.presence import LogPosition, recreate_durables, watch_durables
+from mnemon_infra.broker.provisioning.presence import recreate_durables, watch_durables
+from mnemon_infra.broker.streams.log_comparison import ReceivedEvent
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
 from mnemon_infra.process.fault import end_process
@@ -46,7 +47,7 @@ def list_lost_connections() -> list[str]:
     return [connection.options["name"] for connection in connections if not connection.is_connected]
 
 
-def get_newest_received() -> LogPosition | None:
+def get_newest_received() -> ReceivedEvent | None:
     """Return position and time of the newest log event that this process received; None before the first."""
     received = [broker.newest_received for broker in _running if broker.newest_received]
     return max(received, default=None)
@@ -81,7 +82,7 @@ class Broker:
         servers = require_servers(deployment)
         patches.apply()
         self.durables: list[DurableConsumer] = []
-        self.newest_received: LogPosition | None = None
+        self.newest_received: ReceivedEvent | None = None
         self._noted_from = float("-inf")
         self._readers: dict[str, list[LogicSubscriber[Any]]] = {}
         self._deployment = deployment
@@ -202,7 +203,7 @@ class Broker:
             return  # the next check compares the log with an event that arrived before the reconnect
         position = message.metadata.sequence.stream
         if self.newest_received is None or position > self.newest_received.position:
-            self.newest_received = LogPosition(position, message.metadata.timestamp)
+            self.newest_received = ReceivedEvent(position, message.metadata.timestamp)
 
     async def _resubscribe(self, durable: DurableConsumer) -> None:
         for reader in self._readers[durable.name]:
