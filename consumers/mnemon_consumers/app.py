@@ -256,9 +256,9 @@ async def _recover_collections(
     connection: Client, database: Database, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Recreate and refill a Qdrant server's collections if they are deleted while this process uses them."""
-    from mnemon_infra.vectors.edge.owner import announce_swap
     from mnemon_infra.vectors.port import VectorsLost
     from mnemon_infra.vectors.recovery import recover_lost_collections
+    from mnemon_infra.vectors.swap_announcements import announce_swap
     from mnemon_infra.vectors.vector_index import create_absent_collections
 
     embedding = (await read_settings(connection)).embedding
@@ -300,8 +300,9 @@ async def _follow_swaps(
     With the embedded engine, also answer other processes' requests for the vectors, and refill the vectors'
     folder if it is deleted.
     """
-    from mnemon_infra.vectors.edge.owner import serve_requests, watch_swaps
+    from mnemon_infra.vectors.edge.owner import serve_requests
     from mnemon_infra.vectors.recovery import recover_lost_vectors
+    from mnemon_infra.vectors.swap_announcements import watch_swaps
 
     folder = deployment.vectors_folder
     if deployment.qdrant_url:

@@ -23,7 +23,7 @@ from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
-from mnemon_infra.vectors.edge.owner import EdgeOwner, announce_swap
+from mnemon_infra.vectors.edge.owner import EdgeOwner
 from mnemon_infra.vectors.generations import (
     drop_generation,
     has_vectors,
@@ -36,6 +36,7 @@ from mnemon_infra.vectors.generations import (
     swap_server_collections,
 )
 from mnemon_infra.vectors.port import VectorsInUse
+from mnemon_infra.vectors.swap_announcements import announce_swap
 from mnemon_infra.vectors.vector_index import open_index
 
 SWAP_TIMEOUT: Final = 20.0
@@ -150,15 +151,15 @@ async def _replace_existing_vectors(place: Site, reached: int, progress: Generat
 
 
 async def _replace_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
-    holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
+    owner = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
     async with open_index(to, await choose_embedding(place, to)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         await _index_delivered_events(place, replay, progress)
-        if holder:
-            await holder.pause_writers()
+        if owner:
+            await owner.pause_writers()
             await _index_delivered_events(place, replay, progress)
-    if holder and to.vectors_folder:
-        await holder.swap_folder(await asyncio.to_thread(to.vectors_folder.resolve))
+    if owner and to.vectors_folder:
+        await owner.swap_folder(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
         await swap_server_collections(place.deployment, to)
         await announce_swap(place.connection)

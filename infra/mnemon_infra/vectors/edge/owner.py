@@ -1,7 +1,4 @@
-"""Requests to the Edge owner, the only process that can open the folder of the embedded engine.
-
-Messages about swaps on a Qdrant server, where no process owns the vectors, are here too.
-"""
+"""Requests to the Edge owner, the only process that can open the folder of the embedded engine."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -26,8 +23,6 @@ log = structlog.get_logger("vectors")
 
 _SUBJECT: Final = "changed.vectors.holder"
 """Prefix of the subjects for requests to the Edge owner; only mnemon's own processes may publish there."""
-
-_EXCHANGED: Final = "changed.vectors.all.exchanged"
 
 MOST: Final = 64
 """Maximum number of points per page, so that a page blocks the event loop for about a millisecond."""
@@ -158,46 +153,13 @@ async def serve_requests(
         folder: the live folder.
         gate: the gate that all writers pass; it is closed while writers pause, and counts each swap.
     """
-    lease: asyncio.TimerHandle | None = None
-
-    async def answer_page(request: OwnerRequest) -> OwnerReply:
-        begin = UUID(bytes=request.begin) if request.begin else None
-        found = await vectors.read_page(Collection(request.collection), begin, min(request.limit, MOST))
-        return _fit_page(found)
-
-    async def answer_counts(request: OwnerRequest) -> OwnerReply:
-        return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
-
-    async def pause_writers(request: OwnerRequest) -> OwnerReply:
-        nonlocal lease
-        if lease:
-            lease.cancel()
-        lease = asyncio.get_running_loop().call_later(LEASE, gate.open)
-        try:
-            async with asyncio.timeout(_TIMEOUT):
-                await gate.close()
-        except TimeoutError:
-            lease.cancel()
-            gate.open()
-            return OwnerReply(
-                error=f"the Edge owner's writes did not end within {_TIMEOUT:g} s: repeat the command"
-            )
-        return OwnerReply()
-
-    async def swap_folder(request: OwnerRequest) -> OwnerReply:
-        if gate.is_open:
-            return OwnerReply(error="the Edge owner's writers continued before the swap: repeat the command")
-        try:
-            await swap_open_folder(folder, Path(request.folder))
-            gate.count_exchange()
-            log.info("vectors swapped", folder=request.folder)
-        finally:
-            if lease:
-                lease.cancel()
-            gate.open()
-        return OwnerReply()
-
-    verbs = {"page": answer_page, "counts": answer_counts, "pause": pause_writers, "take": swap_folder}
+    service = _OwnerService(vectors, folder, gate)
+    verbs = {
+        "page": service.answer_page,
+        "counts": service.answer_counts,
+        "pause": service.pause_writers,
+        "take": service.swap_folder,
+    }
     subscriptions = [
         await connection.subscribe(f"{_SUBJECT}.{verb}", cb=_build_handler(answer))
         for verb, answer in verbs.items()
@@ -210,28 +172,54 @@ async def serve_requests(
         gate.open()
 
 
-@asynccontextmanager
-async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
-    """Count each swap or recreation of a Qdrant server's collections in the gate, while the block runs."""
+class _OwnerService:
+    """Answers of the Edge owner. A pause of its writers ends with the swap, or after `LEASE` seconds."""
 
-    async def count_swap(message: Msg) -> None:
-        gate.count_exchange()
+    def __init__(self, vectors: VectorStore, folder: Path, gate: Gate) -> None:
+        self._vectors = vectors
+        self._folder = folder
+        self._gate = gate
+        self._lease: asyncio.TimerHandle | None = None
 
-    subscription = await connection.subscribe(_EXCHANGED, cb=count_swap)
-    try:
-        yield
-    finally:
-        await subscription.unsubscribe()
+    async def answer_page(self, request: OwnerRequest) -> OwnerReply:
+        begin = UUID(bytes=request.begin) if request.begin else None
+        limit = min(request.limit, MOST)
+        return _fit_page(await self._vectors.read_page(Collection(request.collection), begin, limit))
 
+    async def answer_counts(self, _: OwnerRequest) -> OwnerReply:
+        return OwnerReply(counts={each.value: await self._vectors.count(each) for each in Collection})
 
-async def announce_swap(connection: Client) -> None:
-    """Tell all processes that the collections of a Qdrant server were swapped or created again.
+    async def pause_writers(self, _: OwnerRequest) -> OwnerReply:
+        self._cancel_lease()
+        self._lease = asyncio.get_running_loop().call_later(LEASE, self._gate.open)
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                await self._gate.close()
+        except TimeoutError:
+            self._end_pause()
+            return OwnerReply(
+                error=f"the Edge owner's writes did not end within {_TIMEOUT:g} s: repeat the command"
+            )
+        return OwnerReply()
 
-    Raises:
-        nats.errors.Error: the NATS server does not answer.
-    """
-    await connection.publish(_EXCHANGED)
-    await connection.flush()
+    async def swap_folder(self, request: OwnerRequest) -> OwnerReply:
+        if self._gate.is_open:
+            return OwnerReply(error="the Edge owner's writers continued before the swap: repeat the command")
+        try:
+            await swap_open_folder(self._folder, Path(request.folder))
+            self._gate.count_exchange()
+            log.info("vectors swapped", folder=request.folder)
+        finally:
+            self._end_pause()
+        return OwnerReply()
+
+    def _end_pause(self) -> None:
+        self._cancel_lease()
+        self._gate.open()
+
+    def _cancel_lease(self) -> None:
+        if self._lease:
+            self._lease.cancel()
 
 
 def _build_handler(
