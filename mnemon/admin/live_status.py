@@ -13,8 +13,9 @@ from mnemon.operations.health.lag import (
     read_stream_states,
     sample_consumers,
 )
-from mnemon.operations.health.report import Health, examine_deployment
+from mnemon.operations.health.report import examine_deployment
 from mnemon.operations.health.services import ServiceCounts, sum_service_counts
+from mnemon.operations.health.state import Health
 from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0

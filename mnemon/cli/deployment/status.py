@@ -17,8 +17,8 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
-    from mnemon.operations.health.models import BatchesState, ModelsState
-    from mnemon.operations.health.report import BrokerState, DatabaseState, Health, VectorsState
+    from mnemon.operations.health.language_models import BatchesState, ModelsState
+    from mnemon.operations.health.state import BrokerState, DatabaseState, Health, VectorsState
     from mnemon_infra.config import Deployment
 
 

@@ -1,38 +1,42 @@
-"""Health report of a deployment: state of its servers, problems and warnings."""
+"""Examination of a deployment: asks its servers for their states, and reports problems and warnings."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any
 
 import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from pydantic import BaseModel, ConfigDict
 
-from mnemon.operations.health import failing_models
 from mnemon.operations.health.busy_tenants import (
     find_exceeded_rates,
     measure_event_rates,
     warn_of_busy_tenants,
 )
 from mnemon.operations.health.dead_letters import find_oldest_letter, warn_of_dead_letters
-from mnemon.operations.health.lag import (
-    Lag,
-    StreamState,
-    measure_lags,
-    read_stream_states,
-    warn_of_growing_lags,
+from mnemon.operations.health.lag import Lag, measure_lags, read_stream_states, warn_of_growing_lags
+from mnemon.operations.health.language_models import examine_models
+from mnemon.operations.health.problems import (
+    MISSING,
+    list_consumer_faults,
+    list_folder_problems,
+    list_problems,
 )
-from mnemon.operations.health.models import ModelsState, examine_models
 from mnemon.operations.health.services import count_processes
+from mnemon.operations.health.state import (
+    BrokerState,
+    ConsumerFault,
+    DatabaseState,
+    FolderState,
+    Health,
+    VectorsState,
+)
 from mnemon.operations.tenant_move.late_events import count_all_late_events, warn_of_late_events
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
-from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import list_drift
 from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_format
 from mnemon_infra.broker.streams.restored_log import (
@@ -42,136 +46,19 @@ from mnemon_infra.broker.streams.restored_log import (
 )
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
-from mnemon_infra.durables import DURABLES
+from mnemon_infra.database.migration import find_head_revision, load_revision
 from mnemon_infra.health.clock_skew import compare_clocks
 from mnemon_infra.health.consistency import LogLost, find_first_missing, require_same_log
-from mnemon_infra.health.fault import (
-    MOST_USED,
-    STORAGE_WAIT,
-    Fault,
-    FaultKind,
-    describe_disk,
-    describe_known_pause,
-    describe_missing,
-    describe_standstill,
-    describe_storage,
-    describe_unread,
-    measure_storage,
-)
-from mnemon_infra.process.free_space import LEAST, format_megabytes, read_disk_space
+from mnemon_infra.health.fault import STORAGE_WAIT, measure_storage
+from mnemon_infra.process.free_space import LEAST, read_disk_space
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.vectors.port import VectorsUnavailable
-
-_MISSING: Final = "is missing"
 
 _SERVER_TIMEOUT = 5.0
 """Seconds within which a server has to answer."""
 
 ONE_PROCESS = ("index", "dedupe", "retrieve")
 """Consumers that must share one process with the embedded vector store, which only one process opens."""
-
-
-class _FrozenState(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class BrokerState(_FrozenState):
-    """State of the broker; `error` is set, and the rest empty, if the broker does not answer."""
-
-    error: str | None = None
-    version: str | None = None
-    streams: dict[str, StreamState] = {}
-    consumers: dict[str, Lag] = {}
-    services: dict[str, int] = {}
-    """Numbers of processes that answer requests, by name of the service."""
-    dead_letters: int = 0
-    storage_used_ratio: float | None = None
-    """Used share of JetStream's storage, from 0 to 1.
-
-    None if the account has no limit, the login lacks the permission, or the server does not answer in time.
-    """
-    oldest_dead_letter: datetime | None = None
-    """Time at which the oldest dead letter was stored; None if there are no dead letters."""
-    drift: dict[str, str] = {}
-    """Parts of the server that `mnemon provision` would change, each with the difference."""
-    events_per_second: dict[str, float] = {}
-    """Current rate of chat events, in events per second, by tenant."""
-    events_meant: dict[str, float] = {}
-    """The setting `rates.events_per_second` of each tenant whose bots exceed it, in events per second."""
-    late_events: dict[str, int] = {}
-    """Number of late events that are not forwarded, by tenant.
-
-    A late event is one that this deployment has received since its tenant moved to another deployment.
-    """
-
-
-class DatabaseState(_FrozenState):
-    """State of the database; `error` is set if it does not answer.
-
-    `revision` is that of the schema, and `head` the one that this version of mnemon needs. `revision` and
-    `version` are None without an answer, or if no migration has created the schema.
-    """
-
-    error: str | None = None
-    version: str | None = None
-    schema_name: str
-    revision: str | None = None
-    head: str
-
-
-class VectorsState(_FrozenState):
-    """The vector store, and the consumers that must run in one process because of it (`one_process`).
-
-    `version` and `error` concern a Qdrant server; both are None for the embedded engine.
-    """
-
-    engine: Literal["server", "embedded"]
-    one_process: tuple[str, ...] = ()
-    version: str | None = None
-    error: str | None = None
-
-
-class FolderState(_FrozenState):
-    """The folder of a stack that `mnemon up` runs, and the free space of its disk."""
-
-    path: str
-    free_bytes: int
-    is_full: bool
-    """True if the free space is below the limit at which a disk counts as full: writes may fail."""
-    is_nearly_full: bool = False
-    """True if the free space is below the limit at which processes report that they are not ready."""
-
-
-class ConsumerFault(_FrozenState):
-    """A fault of a durable, with the next step.
-
-    `Health.problems` has the problem and the next step as one sentence.
-    """
-
-    consumer: str
-    fault: FaultKind
-    problem: str
-    next_step: str
-
-
-class Health(_FrozenState):
-    """Health of a deployment. `problems` describes in sentences what an operator has to fix."""
-
-    broker: BrokerState
-    database: DatabaseState
-    vectors: VectorsState
-    folder: FolderState | None = None
-    """The folder of the stack; None if `mnemon up` does not run the servers."""
-    models: ModelsState | None = None
-    """The work for language models; None if a server does not answer or the schema has another version."""
-    reachable: bool
-    healthy: bool
-    problems: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    """Sentences about conditions that may become problems."""
-    faults: tuple[ConsumerFault, ...] = ()
-    """The durables that are missing, paused, not read, or at a standstill."""
 
 
 async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
@@ -186,9 +73,9 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
     models = await examine_models(deployment) if can_be_seen else None
     folder = _examine_folder(data) if data else None
     of_log = await _list_log_problems(deployment) if can_be_seen else []
-    faults = _list_consumer_faults(broker)
+    faults = list_consumer_faults(broker)
     of_vectors = [vectors.error] if vectors.error else []
-    problems = (*_list_problems(broker, database, folder, models, faults), *of_vectors, *of_log)
+    problems = (*list_problems(broker, database, folder, models, faults), *of_vectors, *of_log)
     return Health(
         broker=broker,
         database=database,
@@ -229,84 +116,8 @@ def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
         folder=folder,
         reachable=False,
         healthy=False,
-        problems=(*_list_folder_problems(folder), server_logs),
+        problems=(*list_folder_problems(folder), server_logs),
     )
-
-
-def _list_folder_problems(folder: FolderState | None) -> list[str]:
-    if folder is None or not folder.is_nearly_full:
-        return []
-    if not folder.is_full:
-        return [str(describe_disk(folder.path, read_disk_space(Path(folder.path))))]
-    problem = (
-        f"the disk of {folder.path} is full: only {format_megabytes(folder.free_bytes)} are free. Messages of"
-        " bots are refused with an error. Free space on the disk; mnemon then continues automatically"
-    )
-    return [problem]
-
-
-def _list_problems(
-    broker: BrokerState,
-    database: DatabaseState,
-    folder: FolderState | None,
-    models: ModelsState | None,
-    faults: Sequence[Fault],
-) -> list[str]:
-    found = _list_folder_problems(folder)
-    if broker.error:
-        found.append(broker.error)
-    if database.error:
-        found.append(f"the database cannot be used: {database.error}")
-    elif database.revision and not is_known_revision(database.revision):
-        found.append(str(SchemaTooNew(database.schema_name, database.revision)))
-    elif database.revision != database.head:
-        at = f"at revision {database.revision}" if database.revision else "missing"
-        found.append(
-            f"schema {database.schema_name} is {at}, but this version needs {database.head}: run `mnemon"
-            " migrate`"
-        )
-    if models and models.error:
-        found.append(f"the work of language models cannot be read: {models.error}")
-    if models:
-        found += failing_models.describe_problems(models.failing, models.given_up)
-    if broker.error is None and LOG not in broker.streams:
-        # Leave out the rest of the drift: `mnemon provision` would also create a new log.
-        found.append(str(StreamsMissing([LOG])))
-    else:
-        found += [
-            f"{what} {how}: run `mnemon provision`"
-            for what, how in broker.drift.items()
-            if what not in _list_missing(broker)
-        ]
-    if broker.storage_used_ratio is not None and broker.storage_used_ratio > MOST_USED:
-        found.append(str(describe_storage(broker.storage_used_ratio)))
-    return [*found, *map(str, faults)]
-
-
-def _list_missing(broker: BrokerState) -> dict[str, str]:
-    """Return the names of the missing durables whose streams exist, by key of `broker.drift`."""
-    of_durables = {f"consumer {each.name} of {each.stream}": each for each in DURABLES.values()}
-    return {
-        what: of_durables[what].name
-        for what, how in broker.drift.items()
-        if how == _MISSING and what in of_durables and of_durables[what].stream in broker.streams
-    }
-
-
-def _list_consumer_faults(broker: BrokerState) -> list[Fault]:
-    faults = [] if LOG not in broker.streams else [*map(describe_missing, _list_missing(broker).values())]
-    for name, lag in broker.consumers.items():
-        if lag.paused_until:
-            by_dead_letters = lag.is_paused_by_dead_letters
-            faults.append(
-                describe_known_pause(lag.stream, name, lag.paused_until, by_dead_letters=by_dead_letters)
-            )
-        elif not lag.is_read:
-            faults.append(describe_unread(name, DURABLES[name].consumer, lag.pending))
-        elif lag.standstill_seconds:
-            seconds = lag.standstill_seconds
-            faults.append(describe_standstill(name, lag.applied_position, lag.waiting, seconds))
-    return faults
 
 
 async def _examine_broker(deployment: Deployment) -> BrokerState:
@@ -338,7 +149,7 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
         storage_used_ratio=await _measure_storage(jetstream),
         oldest_dead_letter=await find_oldest_letter(jetstream) if DEAD in streams else None,
         drift={
-            change.what: change.detail or _MISSING
+            change.what: change.detail or MISSING
             for change in await list_drift(connection, replicas)
             if change.action != "unchanged"
         },
@@ -430,7 +241,7 @@ async def _list_log_problems(deployment: Deployment) -> list[str]:
 
     If a server does not answer, return an empty list.
     """
-    # `_list_problems` already reports servers that do not answer.
+    # `list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
             asyncio.timeout(_SERVER_TIMEOUT),

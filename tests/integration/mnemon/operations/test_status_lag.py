@@ -6,7 +6,8 @@ from itertools import count
 import pytest
 
 from mnemon.operations.health.lag import MANY_MESSAGES
-from mnemon.operations.health.report import Health, examine_deployment
+from mnemon.operations.health.report import examine_deployment
+from mnemon.operations.health.state import Health
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon.operations.health import failing_models
-from mnemon.operations.health.report import Health, examine_deployment
+from mnemon.operations.health.report import examine_deployment
+from mnemon.operations.health.state import Health
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.model_reports import list_refusals
 from mnemon_infra.models.language import circuit_breaker

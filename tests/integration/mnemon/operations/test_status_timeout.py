@@ -3,13 +3,14 @@
 import pytest
 
 from mnemon.operations.health import report
+from mnemon.operations.health.state import BrokerState
 from mnemon_infra.config import Deployment
 
 
 async def test_server_without_an_answer_is_named_with_the_reason(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def wait_in_vain(*_: object) -> report.BrokerState:
+    async def wait_in_vain(*_: object) -> BrokerState:
         raise TimeoutError
 
     monkeypatch.setattr(report, "_load_broker_state", wait_in_vain)
