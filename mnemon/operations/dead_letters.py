@@ -1,15 +1,21 @@
-"""Assessment of dead letters: decides whether a redrive can succeed, with the reason."""
+"""Dead letters: assesses whether a redrive can succeed, and redrives or drops several letters."""
 
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.broker.dead_letters.listing import Letter
+from mnemon_infra.broker.dead_letters.listing import Letter, read_letter
+from mnemon_infra.broker.dead_letters.redrive import RedriveResult, drop_letter, redrive_letter
 from mnemon_infra.broker.streams.log_reader import parse_delivery
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections.row_positions import is_applied
 from mnemon_infra.database.projections.rows import build_row
 
 
@@ -57,3 +63,30 @@ def get_letter_body(letter: Letter, original: Msg | None) -> bytes:
     Without an original, the body of the letter is returned, even if parts were left out.
     """
     return original.data if original is not None and letter.left_out else letter.body
+
+
+async def redrive_letters(
+    connection: Client, database: Database, ids: Iterable[int]
+) -> AsyncGenerator[tuple[Letter, RedriveResult], None]:
+    """Redrive dead letters, and yield each with the result; letters that no longer exist are left out.
+
+    Raises:
+        nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
+    """
+    for letter_id in ids:
+        if letter := await read_letter(connection, letter_id):
+            yield letter, await redrive_letter(connection, letter, partial(is_applied, database))
+
+
+async def drop_letters(connection: Client, database: Database, ids: Iterable[int]) -> int:
+    """Drop dead letters for good, as `drop_letter` does; return how many existed.
+
+    Raises:
+        nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.
+    """
+    dropped = 0
+    for letter_id in ids:
+        if letter := await read_letter(connection, letter_id):
+            await drop_letter(connection, letter, partial(is_applied, database))
+            dropped += 1
+    return dropped

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -12,7 +11,7 @@ from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
 from mnemon.display_text import format_count
-from mnemon.operations.dead_letters import assess_redrive, get_letter_body
+from mnemon.operations.dead_letters import assess_redrive, drop_letters, get_letter_body, redrive_letters
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_newest_letters
@@ -20,12 +19,9 @@ from mnemon_infra.broker.dead_letters.redrive import (
     AppliedLetter,
     KeptLetter,
     RedrivenLetter,
-    drop_letter,
     find_original,
-    redrive_letter,
 )
 from mnemon_infra.broker.provisioning.paused_consumers import list_paused_consumers, resume_consumer
-from mnemon_infra.database.projections.row_positions import is_applied
 from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Dead letters", "/dead")
@@ -99,26 +95,23 @@ async def show_letter(visit: Visit) -> Response:
 
 
 @pages.post("/dead/redrive")
-async def redrive_letters(visit: Visit) -> Response:
+async def redrive_selected(visit: Visit) -> Response:
     """Redrive the selected dead letters, and show how many were redriven."""
     chosen = _parse_selected_ids(visit.form)
     if not chosen:
         return visit.redirect("/dead", "No letter was selected.")
     connection = await visit.connections.get_broker()
-    looking = partial(is_applied, await visit.connections.get_database())
+    database = await visit.connections.get_database()
     given: list[RedrivenLetter] = []
     applied, kept = 0, list[str]()
-    for id_ in chosen:
-        found = await read_letter(connection, id_)
-        if found is None:
-            continue
-        match await redrive_letter(connection, found, looking):
+    async for letter, result in redrive_letters(connection, database, chosen):
+        match result:
             case RedrivenLetter() as back:
                 given.append(back)
             case AppliedLetter():
                 applied += 1
             case KeptLetter(why):
-                kept.append(f"Letter {id_} was not redriven: {why}.")
+                kept.append(f"Letter {letter.id} was not redriven: {why}.")
     return visit.redirect(
         "/dead", " ".join([*_describe_redrive(given, applied), *kept]) or "The letters were removed already."
     )
@@ -136,15 +129,11 @@ async def confirm_drop(visit: Visit) -> Response:
 
 
 @pages.post("/dead/drop")
-async def drop_letters(visit: Visit) -> Response:
+async def drop_selected(visit: Visit) -> Response:
     """Remove the selected dead letters for good, and their events that `persist` could not handle."""
     connection = await visit.connections.get_broker()
-    looking = partial(is_applied, await visit.connections.get_database())
-    count = 0
-    for id_ in _parse_selected_ids(visit.form):
-        if found := await read_letter(connection, id_):
-            await drop_letter(connection, found, looking)
-            count += 1
+    database = await visit.connections.get_database()
+    count = await drop_letters(connection, database, _parse_selected_ids(visit.form))
     return visit.redirect("/dead", f"{format_count(count, 'letter')} deleted for good.")
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -163,9 +162,9 @@ async def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter, redrive_letter
-    from mnemon_infra.database.projections.row_positions import is_applied
+    from mnemon.cli.dead_letters.view import show_redrive
+    from mnemon.operations.dead_letters import redrive_letters
+    from mnemon_infra.broker.dead_letters.redrive import KeptLetter, RedrivenLetter
 
     chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
     given: list[dict[str, Any]] = []
@@ -176,31 +175,20 @@ async def redrive(
         ids = await _confirm_ids(connection, chosen, yes, "Redrive", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
-        for each in _track_ids(ids, "redriving"):
-            found = await read_letter(connection, each)
-            if found is None:
-                continue  # another process has handled the letter
-            match await redrive_letter(connection, found, partial(is_applied, database)):
+        async for letter, result in redrive_letters(connection, database, _track_ids(ids, "redriving")):
+            match result:
                 case RedrivenLetter(sequence):
-                    given.append({"id": each, "stream": found.stream, "sequence": sequence})
+                    given.append({"id": letter.id, "stream": letter.stream, "sequence": sequence})
                 case KeptLetter(why):
-                    kept.append({"id": each, "why": why})
+                    kept.append({"id": letter.id, "why": why})
                 case _:
-                    applied.append(each)
+                    applied.append(letter.id)
     if as_json:
         typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
+    elif not ids:
+        typer.echo("no dead letters")
     else:
-        typer.echo(f"{len(given):,} redriven" if ids else "no dead letters")
-        if given:
-            typer.secho(
-                "  a message that still cannot be handled becomes a dead letter again, with a new id: "
-                f"{complete_command('mnemon dead list', data)}",
-                dim=True,
-            )
-        if applied:
-            typer.echo(f"{len(applied):,} removed: their events are applied already")
-        for one in kept:
-            typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
+        show_redrive(len(given), len(applied), kept, data)
     return ExitCode.NEGATIVE_RESULT if kept else ExitCode.DONE
 
 
@@ -227,9 +215,7 @@ async def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    from mnemon_infra.broker.dead_letters.listing import read_letter
-    from mnemon_infra.broker.dead_letters.redrive import drop_letter
-    from mnemon_infra.database.projections.row_positions import is_applied
+    from mnemon.operations.dead_letters import drop_letters
 
     chosen = _select_letters(letter_ids, take_all, filters.create_filter(), data)
     deployment = require_deployment(data, "broker", "database")
@@ -237,9 +223,7 @@ async def drop(
         ids = await _confirm_ids(connection, chosen, yes, "Delete for good", data)
         if ids is None:
             return ExitCode.NEGATIVE_RESULT
-        for each in _track_ids(ids, "removing"):
-            if found := await read_letter(connection, each):
-                await drop_letter(connection, found, partial(is_applied, database))
+        await drop_letters(connection, database, _track_ids(ids, "removing"))
     typer.echo(
         json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
     )

@@ -92,6 +92,24 @@ def show_letter(letter: Letter, original: Msg | None, data: Path | None, as_json
     typer.echo(f"\n{_replace_unprintable(found['body'])}")
 
 
+def show_redrive(redriven: int, applied: int, kept: Sequence[dict[str, Any]], data: Path | None) -> None:
+    """Show how many dead letters were redriven or applied already, and why the others were kept.
+
+    `data` is the folder of the stack, for the next step; None if environment variables name the servers.
+    """
+    typer.echo(f"{redriven:,} redriven")
+    if redriven:
+        typer.secho(
+            "  a message that still cannot be handled becomes a dead letter again, with a new id: "
+            f"{complete_command('mnemon dead list', data)}",
+            dim=True,
+        )
+    if applied:
+        typer.echo(f"{applied:,} removed: their events are applied already")
+    for one in kept:
+        typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
+
+
 def _describe_source(found: Mapping[str, Any]) -> str:
     if found["body_from"] == "log":
         return f"the log, at position {found['sequence']}"

@@ -58,6 +58,9 @@ class KeptLetter:
     why: str
 
 
+RedriveResult = RedrivenLetter | AppliedLetter | KeptLetter
+
+
 async def find_original(connection: Client, letter: Letter) -> Msg | None:
     """Return the event that became a dead letter, from its position in the log.
 
@@ -72,9 +75,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
     return message
 
 
-async def redrive_letter(
-    connection: Client, letter: Letter, is_applied: IsApplied
-) -> RedrivenLetter | AppliedLetter | KeptLetter:
+async def redrive_letter(connection: Client, letter: Letter, is_applied: IsApplied) -> RedriveResult:
     """Publish the original of a letter again, or a trigger for a window, then remove the letter.
 
     If the projections have the event already, only the letter is removed. A letter whose original cannot be
@@ -109,9 +110,7 @@ async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied)
     await remove_message(connection, DEAD, letter.id)
 
 
-async def _redrive_event(
-    connection: Client, letter: Letter, is_applied: IsApplied
-) -> RedrivenLetter | AppliedLetter | KeptLetter:
+async def _redrive_event(connection: Client, letter: Letter, is_applied: IsApplied) -> RedriveResult:
     """Publish the event again, at the end of the log.
 
     An event that is a dead letter of `persist` is removed from its former position: if it stayed there, a
