@@ -372,7 +372,7 @@ Json = Annotated[JsonValue, AfterValidator(_check_storable_json)]
 JsonObject = dict[Text, Json]
 """A JSON object."""
 
-Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
+LogPosition = Annotated[int, Field(ge=0, le=2**63 - 1)]
 """A position in the stream `LOG`; PostgreSQL keeps it as a bigint."""
 
 

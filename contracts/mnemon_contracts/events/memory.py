@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mnemon_contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text, is_empty
+from mnemon_contracts.base import Contract, Event, Identifier, JsonObject, LogPosition, Moment, Text, is_empty
 from mnemon_contracts.fact_pairs import FactPair
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
@@ -41,7 +41,7 @@ FactNames = Annotated[
 class Lineage(Contract):
     """Sources of a fact or summary, and the program or model that derived it."""
 
-    sources: tuple[Sequence, ...] = Field(
+    sources: tuple[LogPosition, ...] = Field(
         default=(), description="Log positions of the messages that the fact or summary was derived from."
     )
     conversation: Identifier | None = Field(default=None, description="Conversation of the source messages.")
@@ -262,8 +262,8 @@ class SummaryWrittenV1(Event):
 
     summary_id: Identifier = Field(description="Id of the summary.")
     conversation: Identifier = Field(description="Id of the conversation.")
-    from_seq: Sequence = Field(description="First log position that the summary covers.")
-    to_seq: Sequence = Field(description="Last log position that the summary covers.")
+    from_seq: LogPosition = Field(description="First log position that the summary covers.")
+    to_seq: LogPosition = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
@@ -277,8 +277,8 @@ class SummaryMergedV1(Event):
     summary_id: Identifier = Field(description="Id of the new summary.")
     conversation: Identifier = Field(description="Id of the conversation.")
     merged: tuple[Identifier, ...] = Field(description="Ids of the summaries that the new summary replaces.")
-    from_seq: Sequence = Field(description="First log position that the summary covers.")
-    to_seq: Sequence = Field(description="Last log position that the summary covers.")
+    from_seq: LogPosition = Field(description="First log position that the summary covers.")
+    to_seq: LogPosition = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="Text of the summary.")
     lineage: Lineage = Field(
         default=Lineage(),
@@ -352,8 +352,8 @@ class Window(Contract):
     tenant: Identifier = Field(description="Tenant of the conversation.")
     user: Identifier = Field(description="User of the conversation.")
     conversation: Identifier = Field(description="Id of the conversation.")
-    from_seq: Sequence = Field(description="First log position of the window.")
-    to_seq: Sequence = Field(description="Last log position of the window.")
+    from_seq: LogPosition = Field(description="First log position of the window.")
+    to_seq: LogPosition = Field(description="Last log position of the window.")
     line: int | None = Field(
         default=None, ge=0, description="Line number of the window in the batch, from 0."
     )
@@ -411,8 +411,8 @@ class WindowAnsweredV1(Event):
     """
 
     conversation: Identifier = Field(description="Id of the conversation.")
-    from_seq: Sequence = Field(description="First log position of the window.")
-    to_seq: Sequence = Field(description="Last log position of the window.")
+    from_seq: LogPosition = Field(description="First log position of the window.")
+    to_seq: LogPosition = Field(description="Last log position of the window.")
     outcome: Literal["proposed", "nothing", "gone", "dead"] = Field(
         description="`proposed`: facts were proposed; `nothing`: no facts were proposed; `gone`: the "
         "messages were removed, or none of them is worth reading; `dead`: the window could not be read and "

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from mnemon_contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
+from mnemon_contracts.base import Contract, Identifier, JsonObject, LogPosition, Moment, Text
 from mnemon_contracts.events.chat import Role
 
 VerbErrorCode = Literal[
@@ -30,7 +30,7 @@ Preceding = Annotated[
 ]
 
 MinSeq = Annotated[
-    Sequence | None,
+    LogPosition | None,
     Field(
         description="Log position of an event that the reply should include, such as the one that a publish "
         "returned. The request waits for the event, at most as long as the setting `wait_for_log_ms`. If "
@@ -39,7 +39,7 @@ MinSeq = Annotated[
 ]
 
 AsOf = Annotated[
-    Moment | Sequence | None,
+    Moment | LogPosition | None,
     Field(
         description="Former time or log position as of which to answer. Requires a snapshot that "
         "`mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now."
@@ -78,7 +78,7 @@ class AskError(Contract):
 class Reply(Contract):
     """Fields of every reply. Either `error` or the fields of the verb are set."""
 
-    seen_seq: Sequence = Field(
+    seen_seq: LogPosition = Field(
         default=0,
         description="Log position up to which the reply reflects the user's events.",
     )
@@ -107,7 +107,7 @@ class RenderedMessage(Contract):
 class StoredMessage(RenderedMessage):
     """A stored message, with its log position and event id."""
 
-    seq: Sequence = Field(description="Log position of the event.")
+    seq: LogPosition = Field(description="Log position of the event.")
     id: Identifier = Field(description="Event id of the message.")
     sent_at: Moment = Field(description="Time at which the message was sent.")
     task_id: Identifier | None = Field(
@@ -250,7 +250,7 @@ class HistoryV1(Contract):
     conversation: Identifier | None = Field(
         default=None, description="Id of the conversation. Default: the current conversation."
     )
-    before: Sequence | None = Field(
+    before: LogPosition | None = Field(
         default=None,
         description="Return only messages before this log position. To read a conversation page by page, "
         "newest first, give the `seq` of the first message of the previous reply, and the `conversation` of "
@@ -305,7 +305,7 @@ class StatusV1(Contract):
     """Return counts of the user's messages, the last log position, rejected events and an event's outcome."""
 
     min_seq: MinSeq = None
-    event_seq: Sequence | None = Field(
+    event_seq: LogPosition | None = Field(
         default=None,
         description="Return the outcome of the user's event at this log position, which a publish returned. "
         "The request waits for the event as for `min_seq`. A position beyond the end of the log, or with an "
@@ -316,7 +316,7 @@ class StatusV1(Contract):
 class RejectedEvent(Contract):
     """An event that was rejected: the event is a dead letter and changed nothing."""
 
-    seq: Sequence = Field(description="Log position of the event.")
+    seq: LogPosition = Field(description="Log position of the event.")
     event: Text = Field(description="Part of the subject after tenant and user, such as `-.message.v1`.")
     reason: Text = Field(description="Reason as a code, such as `invalid_body`.")
     error: Text = Field(description="Human-readable reason; for an invalid body, it names the invalid field.")
@@ -326,7 +326,7 @@ class RejectedEvent(Contract):
 class EventOutcome(Contract):
     """Outcome of an event: applied, rejected or waiting."""
 
-    seq: Sequence = Field(description="Log position of the event.")
+    seq: LogPosition = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(
         description="`applied`: the event was handled; a later event may have removed its effect, or the "
         "event was rejected and its dead letter was removed. `rejected`: the event is a dead letter. "
@@ -345,7 +345,7 @@ class StatusReplyV1(Reply):
     messages: int = Field(default=0, description="Number of messages in all conversations.")
     first_at: Moment | None = Field(default=None, description="Earliest time of a stored message.")
     last_at: Moment | None = Field(default=None, description="Latest time of a stored message.")
-    log_seq: Sequence = Field(
+    log_seq: LogPosition = Field(
         default=0, description="Last position of the log; events after `seen_seq` are not reflected yet."
     )
     rejected: tuple[RejectedEvent, ...] = Field(

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mnemon_contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
+from mnemon_contracts.base import Contract, Identifier, JsonObject, LogPosition, Moment, MomentOrDay, Text
 from mnemon_contracts.events.memory import Fact, Kind, Origin, Reason, Tier
 from mnemon_contracts.verbs.ask import AsOf, MinSeq, Preceding, Reply, StoredMessage
 
@@ -321,8 +321,8 @@ class SummaryText(Contract):
 
     id: Identifier = Field(description="Id of the summary.")
     conversation: Identifier = Field(description="Conversation of the summary.")
-    from_seq: Sequence = Field(description="First log position that the summary covers.")
-    to_seq: Sequence = Field(description="Last log position that the summary covers.")
+    from_seq: LogPosition = Field(description="First log position that the summary covers.")
+    to_seq: LogPosition = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="Text of the summary.")
     at: Moment = Field(description="Time at which the summary was written.")
 

@@ -14,8 +14,8 @@ from pydantic_core import from_json
 
 from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
 from mnemon.gateway.problems import Problem
-from mnemon.gateway.routes.parameters import LogPosition, Memory
-from mnemon_contracts.base import Contract, Identifier, Moment, Sequence, Text
+from mnemon.gateway.routes.parameters import Memory, PositionParameter
+from mnemon_contracts.base import Contract, Identifier, LogPosition, Moment, Text
 from mnemon_contracts.subjects import InvalidSubject, build_owner_filter, parse_subject
 from mnemon_infra.broker.streams.log_tail import TAIL_TIMEOUT, stream_log_tail
 from mnemon_infra.delivery import Delivery
@@ -26,7 +26,7 @@ from mnemon_producers.events import check_id
 class ChangeV1(Contract):
     """An event of the log, as the stream of changes sends it."""
 
-    seq: Sequence = Field(description="Log position of the event.")
+    seq: LogPosition = Field(description="Log position of the event.")
     event: Text = Field(description="Name of the event, such as `message` or `fact.saved`.")
     version: int = Field(description="Version of the event's contract.")
     user: Identifier = Field(description="User of the event.")
@@ -88,14 +88,14 @@ async def _stream_changes(
     memory: Memory,
     selected: Annotated[SelectedEvents, Depends(_select_events)],
     after: Annotated[
-        LogPosition, Query(description="Send only events after this log position. Default: all.")
+        PositionParameter, Query(description="Send only events after this log position. Default: all.")
     ] = 0,
     last_event_id: Annotated[
-        LogPosition | None,
+        PositionParameter | None,
         Header(description="Log position of the last received event; takes precedence over `after`."),
     ] = None,
     last_event_id_of_query: Annotated[
-        LogPosition | None,
+        PositionParameter | None,
         Query(
             alias="lastEventId",
             description="As the header `Last-Event-ID`, for libraries that send the position in the query.",

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from mnemon.gateway.callers import CallerOfRequest
 from mnemon.gateway.request_bodies import annotate_body
 from mnemon.gateway.routes.parameters import Conversation, HeaderText, Memory, User
-from mnemon_contracts.base import Contract, Identifier, InvalidBody, Sequence, check_identifier
+from mnemon_contracts.base import Contract, Identifier, InvalidBody, LogPosition, check_identifier
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_producers.events import ChatEvent, encode_event
@@ -35,7 +35,7 @@ ChatBody = MessageV1 | StartedV1 | ClearedV1
 class PublishedV1(Contract):
     """Confirmation that events are in the log."""
 
-    seq: Sequence = Field(description="Highest log position of the events, for `min_seq` of a request.")
+    seq: LogPosition = Field(description="Highest log position of the events, for `min_seq` of a request.")
     count: int = Field(description="Number of events in the request.")
     duplicates: int = Field(
         description="Number of events in the request that were not stored again, because the log received "

@@ -7,12 +7,12 @@ from urllib.parse import unquote
 from fastapi import Depends, Path, Query, Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query as QueryParameter
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from mnemon.gateway.memory_access import MemoryAccess, get_memory
 from mnemon.gateway.problems import Problem
-from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.base import InvalidBody, LogPosition
 
 
 async def require_utf8(request: Request) -> None:
@@ -65,8 +65,8 @@ def _decode_utf8(value: object) -> object:
 HeaderText = Annotated[str, BeforeValidator(_decode_utf8)]
 """Text in a header, in UTF-8."""
 
-LogPosition = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_require_digits)]
-"""A log position. Pydantic would also take `+1.0` and `1_000` for whole numbers."""
+PositionParameter = Annotated[LogPosition, BeforeValidator(_require_digits)]
+"""A log position in a query or a header. Pydantic would also take `+1.0` and `1_000` for whole numbers."""
 
 User = Annotated[str, Path(description="Id of the user, percent-encoded.", min_length=1, max_length=255)]
 Conversation = Annotated[
