@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mnemon.cli.backup.options import show_positions
-from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.options.option_group import expand_options
+from mnemon.cli.options.owner import check_owner
 from mnemon.cli.options.target import (
     DataOption,
     complete_command,

@@ -14,10 +14,10 @@ from mnemon.cli.imports.progress import (
     ImportOptions,
     ImportTenantOption,
     ZoneOption,
-    check_owner,
     parse_time_zone,
 )
 from mnemon.cli.options.option_group import expand_options
+from mnemon.cli.options.owner import check_owner
 from mnemon.cli.options.target import DataOption, open_connections, refuse_connection, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table

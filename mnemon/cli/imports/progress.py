@@ -92,19 +92,6 @@ class ImportFiles:
                 refuse(ExitCode.USAGE_ERROR, f"{path}: {error}", again)
 
 
-def check_owner(tenant: str | None, user: str | None) -> None:
-    """End the command if the tenant or the user cannot be an id."""
-    from mnemon_contracts.subjects import InvalidId
-    from mnemon_producers.events import check_id
-
-    try:
-        for field, given in ("tenant", tenant), ("user", user):
-            if given is not None:
-                check_id(field, given)
-    except InvalidId as error:
-        refuse(ExitCode.USAGE_ERROR, str(error))
-
-
 def parse_time_zone(name: str) -> tzinfo:
     """Return the time zone of a name; end the command if no time zone has the name."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

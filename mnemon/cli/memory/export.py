@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mnemon.cli.imports.progress import check_owner
+from mnemon.cli.options.owner import check_owner
 from mnemon.cli.options.target import (
     DataOption,
     complete_command,
