@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from mnemon.admin import login
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.live_status import LiveStatus
 from mnemon.admin.page import PageSection
 from mnemon.admin.pages import (
     dead_letters,
+    login,
     overview,
     rebuilds,
     settings,
