@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.pause import describe_failure, describe_pause
+from mnemon_infra.models.status_messages import describe_failure, describe_temporary_failure
 from mnemon_infra.telemetry import metrics
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class RerankerEndpoint:
                     "retrieval.reranker, and MNEMON_RERANKER_URL"
                 )
             case 408 | 409 | 429:
-                return RerankerUnavailable(describe_pause(self._at, status))
+                return RerankerUnavailable(describe_temporary_failure(self._at, status))
             case _ if status < 500:
                 why = (
                     f"refuses requests to model {model} (HTTP {status}): check the setting "

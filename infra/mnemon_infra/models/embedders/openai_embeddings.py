@@ -22,8 +22,8 @@ from mnemon_infra.models.embedding import (
     EmbeddingUnavailable,
     normalise_length,
 )
-from mnemon_infra.models.pause import describe_failure, describe_pause
 from mnemon_infra.models.refusals import EMBEDDING_REFUSALS
+from mnemon_infra.models.status_messages import describe_failure, describe_temporary_failure
 from mnemon_infra.telemetry import metrics
 
 USUAL_MODEL = "text-embedding-3-small"
@@ -155,7 +155,7 @@ class _EmbeddingEndpoint:
                     "embedding.model, and MNEMON_EMBEDDING_URL"
                 )
             case 408 | 409 | 429:
-                return EmbeddingUnavailable(describe_pause(self._at, status))
+                return EmbeddingUnavailable(describe_temporary_failure(self._at, status))
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})", status)
             case _ if status < 500:

@@ -31,7 +31,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
-from mnemon_infra.models.pause import describe_failure, describe_pause
+from mnemon_infra.models.status_messages import describe_failure, describe_temporary_failure
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts. The SDK would wait for weeks if the server requested that."""
@@ -161,9 +161,9 @@ class AnthropicEndpoint:
                     "extraction.model and compaction.model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(describe_pause(self.at, status), wait)
+                return ModelBusy(describe_temporary_failure(self.at, status), wait)
             case 408 | 409:
-                return ModelUnavailable(describe_pause(self.at, status), wait)
+                return ModelUnavailable(describe_temporary_failure(self.at, status), wait)
             case 400 | 413 | 422:
                 return RequestRefused(
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
@@ -252,7 +252,7 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         error = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        raise error(describe_pause("Anthropic", response.status_code), wait)
+        raise error(describe_temporary_failure("Anthropic", response.status_code), wait)
     return response
 
 

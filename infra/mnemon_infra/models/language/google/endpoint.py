@@ -23,7 +23,7 @@ from mnemon_infra.models.language.port import (
     RequestRefused,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.pause import describe_failure, describe_pause
+from mnemon_infra.models.status_messages import describe_failure, describe_temporary_failure
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two attempts; if the server requests a longer wait, the call fails."""
@@ -134,13 +134,15 @@ class GoogleEndpoint:
                     "(HTTP 404): check extraction.model and compaction.model, and MNEMON_GOOGLE_URL"
                 )
             case 429:
-                return ModelBusy(describe_pause(self._at, status), _read_retry_after(error))
+                return ModelBusy(describe_temporary_failure(self._at, status), _read_retry_after(error))
             case 503:  # Google answers 503 if all users together ask too much of a model
                 return ModelBusy(
                     f"{self._at} is overloaded (HTTP 503): repeat later", _read_retry_after(error)
                 )
             case 408 | 409 | 499:
-                return ModelUnavailable(describe_pause(self._at, status), _read_retry_after(error))
+                return ModelUnavailable(
+                    describe_temporary_failure(self._at, status), _read_retry_after(error)
+                )
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)

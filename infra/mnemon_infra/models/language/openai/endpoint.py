@@ -22,7 +22,7 @@ from mnemon_infra.models.language.port import (
 )
 from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
-from mnemon_infra.models.pause import describe_failure, describe_pause
+from mnemon_infra.models.status_messages import describe_failure, describe_temporary_failure
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -211,9 +211,9 @@ class OpenAIEndpoint:
                     "extraction.model, compaction.model or MNEMON_MODEL, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(describe_pause(self.at, status), wait)
+                return ModelBusy(describe_temporary_failure(self.at, status), wait)
             case 408 | 409:
-                return ModelUnavailable(describe_pause(self.at, status), wait)
+                return ModelUnavailable(describe_temporary_failure(self.at, status), wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(

@@ -1,7 +1,7 @@
 """Error messages, by HTTP status, for failures of a provider after which a request can be repeated."""
 
 
-def describe_pause(provider: str, status: int) -> str:
+def describe_temporary_failure(provider: str, status: int) -> str:
     """Return an error message with the reason that the HTTP status gives, and the next step: repeat later."""
     match status:
         case 429:
