@@ -1,8 +1,8 @@
 """Actions of `mnemon rebuild`: rebuild, verify, swap back, make snapshots, list and drop generations."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,125 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from mnemon.cli.options.target import complete_command, open_deployment
+from mnemon.cli.rebuild.replay_bar import ReplayBar, show_replay
+from mnemon.cli.rebuild.verdict import show_verdict, verdict_to_json
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 from mnemon.display_text import format_count
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-    from mnemon_infra.database.generations.comparison import Difference
     from mnemon_infra.rebuild.generations import Site
-    from mnemon_infra.rebuild.row_verification import RowVerification
-
-_LONGEST_VALUE = 60
-"""Maximum number of characters of a value that are shown in a table."""
-
-
-def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
-    """Return the result of a verification as JSON values.
-
-    `kept` is the schema of the rebuilt generation; None if it was dropped.
-    """
-    return {
-        "position": verdict.position,
-        "is_settled": verdict.is_settled,
-        "rows": verdict.rows,
-        "differences": verdict.differences,
-        "by_table": verdict.counts,
-        "first": [each._asdict() for each in verdict.first],
-        "kept": kept,
-    }
-
-
-def show_verdict(verdict: "RowVerification", data: Path | None) -> None:
-    """Show the result of a verification as text; `data` is the folder of the stack, for the next step."""
-    if not verdict.is_settled:
-        typer.echo(
-            "`persist` or `index` is behind or not running: events that they have not handled "
-            "were not compared.",
-            err=True,
-        )
-    show_table(
-        ("what", "rows or points", "differences"),
-        [(name, rows, verdict.counts.get(name, 0)) for name, rows in verdict.rows.items()],
-    )
-    if verdict.first:
-        typer.echo("")
-        rows = [
-            (each.table, " ".join(each.key.values()), _describe_difference(each)) for each in verdict.first
-        ]
-        columns = "table", "key", "difference: live | rebuilt"
-        show_table(columns, rows, texts=columns[-1:])
-        if verdict.differences > len(verdict.first):
-            typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
-        typer.echo(f"To swap in a rebuilt generation: {complete_command('mnemon rebuild', data)}")
-    else:
-        typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
-
-
-def _describe_difference(difference: "Difference") -> str:
-    live, rebuilt = difference.live, difference.rebuilt
-    if live is None or rebuilt is None:
-        return "missing in the live generation" if live is None else "missing in the rebuilt generation"
-    return "; ".join(
-        f"{name}: {_shorten_value(live[name])} | {_shorten_value(rebuilt[name])}" for name in live
-    )
-
-
-def _shorten_value(value: object) -> str:
-    spelled = json.dumps(value, ensure_ascii=False)
-    return spelled if len(spelled) <= _LONGEST_VALUE else f"{spelled[: _LONGEST_VALUE - 3]}..."
-
-
-class ReplayBar:
-    """Progress bar of a replay, with position, speed and remaining time.
-
-    Without a terminal, only messages are shown.
-    """
-
-    def __init__(self, bar: "Progress") -> None:
-        self._bar = bar
-        self._tasks: dict[str, TaskID] = {}
-
-    def report_rows(self, reached: int, up_to: int) -> None:
-        """Show the log position that the rows have reached, and the position at which the replay ends."""
-        self._show("rows", reached, up_to)
-
-    def report_vectors(self, reached: int, up_to: int) -> None:
-        """Show the log position that the vectors have reached, and the position at which the replay ends."""
-        self._show("vectors", reached, up_to)
-
-    def _show(self, what: str, reached: int, up_to: int) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._bar.add_task(what, total=up_to, completed=reached, rate="")
-        task = self._tasks[what]
-        speed = next(each.speed for each in self._bar.tasks if each.id == task)
-        rate = f"{speed:,.0f} events/s" if speed else ""
-        self._bar.update(task, total=up_to, completed=reached, rate=rate)
-
-    def show_line(self, line: str) -> None:
-        """Print a message on standard error."""
-        typer.echo(line, err=True)
-
-
-@contextmanager
-def show_replay() -> Iterator[ReplayBar]:
-    """Show the progress bar of a replay for the duration of the block."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield ReplayBar(bar)
-
 
 _KINDS: Mapping[str, str] = {
     "live": "live",
@@ -138,7 +27,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-class ExclusiveSite(NamedTuple):
+class RecoveredSite(NamedTuple):
     """The servers of a deployment, with the lock that excludes other rebuilds.
 
     Attributes:
@@ -153,7 +42,7 @@ class ExclusiveSite(NamedTuple):
 
 
 @asynccontextmanager
-async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
+async def open_recovered_site(data: Path | None) -> AsyncIterator[RecoveredSite]:
     """Exclude other rebuilds of the servers until the end of the block; first complete an interrupted swap.
 
     `NameTooLong` and the errors of the servers propagate.
@@ -172,7 +61,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
             has_completed_swap = await swap_vectors(place, progress)
             if has_completed_swap:
                 progress.show_line("an interrupted swap is completed: the vectors are swapped")
-            yield ExclusiveSite(place, servers.is_running, progress, has_completed_swap)
+            yield RecoveredSite(place, servers.is_running, progress, has_completed_swap)
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
@@ -187,7 +76,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_generation
 
-    async with open_exclusive_site(data) as (place, _, progress, has_completed_swap):
+    async with open_recovered_site(data) as (place, _, progress, has_completed_swap):
         if has_completed_swap:
             show_result(
                 as_json,
@@ -233,7 +122,7 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     """
     from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 
-    async with open_exclusive_site(data) as (place, _, progress, _):
+    async with open_recovered_site(data) as (place, _, progress, _):
         async with open_former_generation(place, progress) as generation:
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
@@ -263,7 +152,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     from mnemon_infra.rebuild.row_verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, locate_generation, read_model_record
 
-    async with open_exclusive_site(data) as (place, is_running, progress, _):
+    async with open_recovered_site(data) as (place, is_running, progress, _):
         made_by = await read_model_record(place.deployment)
         if made_by and made_by.terms != bm25.VERSION:
             progress.show_line(
@@ -300,7 +189,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
     from mnemon_infra.broker.streams.applied_position import find_first_event_from
     from mnemon_infra.broker.streams.stream_reader import find_position
 
-    async with open_exclusive_site(data) as (place, _, progress, _):
+    async with open_recovered_site(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
         end = await place.load_log_end()
         if not up_to and (first := await find_first_event_from(place.connection.jetstream(), 1)):
@@ -382,7 +271,7 @@ async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCo
     """
     from mnemon.operations.rebuild.listing import remove_generation
 
-    async with open_exclusive_site(data) as (place, _, _, _):
+    async with open_recovered_site(data) as (place, _, _, _):
         schema = await remove_generation(place, name)
     show_result(as_json, {"dropped": schema}, f"{schema} is removed.")
     return ExitCode.DONE

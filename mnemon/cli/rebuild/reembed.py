@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mnemon.cli.options.target import complete_command
-from mnemon.cli.rebuild.actions import open_exclusive_site, show_result
+from mnemon.cli.rebuild.actions import open_recovered_site, show_result
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 from mnemon.cli.terminal.prompt import ask_confirmation, can_ask
@@ -38,7 +38,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     from mnemon_infra.vectors.vector_index import open_index
 
     embedding = _parse_embedding(text)
-    async with open_exclusive_site(data) as (place, _, progress, _):
+    async with open_recovered_site(data) as (place, _, progress, _):
         if not await has_vectors(place.deployment):
             arguments = EmbeddingMetadata(model=text, dimension=None).settings_arguments
             command = complete_command(f"mnemon settings set {arguments}", data)
