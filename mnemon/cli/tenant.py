@@ -217,7 +217,8 @@ async def confirm(
 
     Example: `mnemon tenant confirm acme --to ./other --data ./memory`
     """
-    from mnemon.operations.tenant_move.run import TenantMove, confirm_move
+    from mnemon.operations.tenant_move.confirmation import confirm_move
+    from mnemon.operations.tenant_move.run import TenantMove
 
     async with _open_sites(tenant, target, data) as (source_site, target_site, addresses):
         await confirm_move(source_site, target_site, is_dry_run=True)

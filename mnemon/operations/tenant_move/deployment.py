@@ -19,6 +19,9 @@ from mnemon_infra.settings.residence import Residence, read_residence, write_res
 POLL_SECONDS = 0.05
 """Seconds between two checks of a condition at a server."""
 
+SETTLE_SECONDS = 0.25
+"""Seconds to wait after a change of the residence, until all processes have noticed it."""
+
 
 class MoveRefused(Exception):
     """The move cannot begin or continue; the message names the reason and the next step. Nothing is lost."""

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final, Literal
-from uuid import uuid4
 
 import msgspec
 import structlog
@@ -23,14 +22,15 @@ from mnemon.operations.tenant_move.api_keys import copy_api_keys
 from mnemon.operations.tenant_move.copy import TenantCopy, require_no_foreign_events
 from mnemon.operations.tenant_move.deployment import (
     POLL_SECONDS,
+    SETTLE_SECONDS,
     MoveDiffers,
     MoveRefused,
     TenantSite,
-    describe_arrival,
     hold_move_leases,
 )
 from mnemon.operations.tenant_move.events import SourceEvent
 from mnemon.operations.tenant_move.late_events import ERASED, has_own_messages, is_removal
+from mnemon.operations.tenant_move.move_start import MoveStart, require_no_batches
 from mnemon.operations.tenant_move.proposals import repeat_undecided_proposals
 from mnemon.operations.tenant_move.stale_calls import remove_stale_calls
 from mnemon.operations.tenant_move.verification import compare_logs, compare_tenant_rows
@@ -41,13 +41,8 @@ from mnemon_contracts.subjects import build_owner_filter, find_origin
 from mnemon_infra.broker.provisioning.raised_position import raise_last_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.triggers import publish_user_triggers
-from mnemon_infra.database.audit.tenant_rows import (
-    count_batched_windows,
-    count_busy_windows,
-    list_tenant_users,
-)
+from mnemon_infra.database.audit.tenant_rows import count_busy_windows, list_tenant_users
 from mnemon_infra.settings.bucket import open_bucket, read_newest_of_tenant
-from mnemon_infra.settings.residence import Residence, is_move_known
 from mnemon_infra.settings.store import change_settings
 
 log = structlog.get_logger("move")
@@ -62,9 +57,6 @@ For the step `switch` these are 0 and 1.
 
 CLOSE: Final = 200
 """Maximum number of events of a pass after which the copy counts as caught up."""
-
-SETTLE_SECONDS: Final = 0.25
-"""Seconds to wait after a change of the residence, until all processes have noticed it."""
 
 DRAIN_SECONDS: Final = 60.0
 """Maximum seconds to wait for answers of language models. Later answers are forwarded as late events."""
@@ -148,6 +140,7 @@ class TenantMove:
         self._source_address, self._target_address = addresses
         self._progress = progress
         self._is_returning = is_returning
+        self._start = MoveStart(source, target, addresses, is_returning=is_returning)
         self._tenant = source.tenant
         self._result = MoveResult()
 
@@ -167,7 +160,7 @@ class TenantMove:
         begun = time.monotonic()
         await self._require_readers()
         async with hold_move_leases(self._source, self._target):
-            residence = await self._begin_move()
+            residence = await self._start.begin()
             copy = TenantCopy(
                 self._source.connection,
                 self._target.connection,
@@ -194,102 +187,6 @@ class TenantMove:
             await self._wake_consumers()
         return replace(self._result, events=len(copy.positions), seconds=time.monotonic() - begun)
 
-    async def _begin_move(self) -> Residence:
-        """Write the residences in both deployments, or resolve an interrupted switch.
-
-        Returns:
-            The residence of the source.
-        """
-        source, target = await self._source.load_residence(), await self._target.load_residence()
-        if self._is_returning:
-            return await self._begin_revert(source, target)
-        if source is not None and source.state == "arriving":
-            raise MoveRefused(describe_arrival(self._tenant, source))
-        if source is None or source.state == "here":
-            await self._require_movable(source)
-            await self._require_no_batches()
-            first, last = (0, 0) if source is None else (source.first, source.last)
-            move_id = await self._find_abandoned(target) or uuid4().hex
-            source = Residence("copying", move_id, self._target_address, first, last, former=source)
-            self._require_free_target(target, source)
-            await self._source.write_residence(source)
-        self._require_free_target(target, source)
-        if target is None or target.is_abandoned:
-            await self._target.write_residence(Residence("arriving", source.move_id, self._source_address))
-            await asyncio.sleep(SETTLE_SECONDS)
-        return await self._resolve_interrupted_switch(source, target)
-
-    async def _find_abandoned(self, target: Residence | None) -> str | None:
-        """Return the id of an abandoned move from this source whose copy is in the target, or None."""
-        if target is None or target.state != "arriving":
-            return None
-        is_known = await is_move_known(self._source.connection, self._tenant, target.move_id)
-        return target.move_id if is_known else None
-
-    async def _begin_revert(self, live: Residence | None, former: Residence | None) -> Residence:
-        if live is None or former is None or live.move_id != former.move_id:
-            raise MoveRefused(
-                f"the tenant {self._tenant} has not moved between these deployments: check --data and --to"
-            )
-        if former.is_confirmed:
-            raise MoveRefused(
-                f"the move of {self._tenant} is confirmed and cannot be reverted: to move the tenant again,"
-                " run `mnemon tenant move` where the tenant lives, with --to a deployment that has no events"
-                " of the tenant"
-            )
-        if live.state == "here":
-            live = msgspec.structs.replace(live, state="copying", is_returning=True)
-            await self._source.write_residence(live)
-        if not live.is_returning:
-            raise MoveRefused(
-                f"the move of {self._tenant} has not switched and cannot be reverted: run `mnemon tenant"
-                " abandon`"
-            )
-        return await self._resolve_interrupted_switch(live, former)
-
-    async def _resolve_interrupted_switch(self, source: Residence, target: Residence | None) -> Residence:
-        """Complete an interrupted switch if the target serves the tenant, otherwise undo the switch."""
-        if source.state in ("draining", "leaving"):
-            is_switched = (
-                target is not None and target.state == "here" and target.is_returning == self._is_returning
-            )
-            state: Literal["moved", "copying"] = "moved" if is_switched else "copying"
-            former = None if is_switched else source.former
-            source = msgspec.structs.replace(source, state=state, former=former)
-            await self._source.write_residence(source)
-            log.info("interrupted switch resolved", tenant=self._tenant, state=state)
-        return source
-
-    def _require_free_target(self, target: Residence | None, source: Residence) -> None:
-        if source.state == "moved":
-            is_reverted = target is not None and target.is_returning
-        else:
-            is_reverted = source.is_returning
-        if is_reverted:
-            raise MoveRefused(
-                f"the move of {self._tenant} is being reverted: run `mnemon tenant revert` again"
-            )
-        if target is not None and target.move_id != source.move_id and target.state == "moved":
-            raise MoveRefused(
-                f"the tenant {self._tenant} has left the deployment at --to, which keeps its events from"
-                " before, and cannot move there again: move the tenant to a deployment that has no events of"
-                " the tenant"
-            )
-        if target is not None and target.move_id != source.move_id:
-            raise MoveRefused(
-                f"the deployment at --to took part in another move of the tenant {self._tenant} (state:"
-                f" {target.state}): move the tenant to a deployment that has no events of the tenant"
-            )
-        # The address alone cannot tell: `confirm` and later runs may name the same servers in another way.
-        if source.state == "moved" and (target is None or target.state != "here"):
-            raise MoveRefused(
-                f"the tenant {self._tenant} has moved to {source.peer}: name that deployment as --to"
-            )
-        if target is None and source.peer != self._target_address:
-            raise MoveRefused(
-                f"the tenant {self._tenant} is being moved to {source.peer}: name that deployment as --to"
-            )
-
     async def _require_readers(self) -> None:
         """Check that both deployments write rows, for which the move waits."""
         for site, address in (
@@ -301,32 +198,6 @@ class TenantMove:
                     f"no process runs persist at {address}: start the consumers there (`mnemon up` or `mnemon"
                     " run`)"
                 )
-
-    async def _require_movable(self, source: Residence | None) -> None:
-        tenant = self._tenant
-        if source is not None and not (source.is_confirmed or source.is_returning):
-            raise MoveRefused(
-                f"the move of the tenant {tenant} from {source.peer} is not confirmed: to move it back there,"
-                " run `mnemon tenant revert` there; to move the tenant on, first run `mnemon tenant confirm`"
-                " there"
-            )
-        if not await read_last_position(self._source.connection, build_owner_filter(tenant)):
-            raise MoveRefused(
-                f"the tenant {tenant} has no events at {self._source_address}: check the id of the tenant"
-            )
-
-    async def _require_no_batches(self) -> None:
-        """Check that no open batch has windows of the tenant: the source's log would get the answers.
-
-        Raises:
-            MoveRefused: an open batch has windows of the tenant.
-        """
-        if windows := await self._source.database.run_query(count_batched_windows(self._tenant)):
-            raise MoveRefused(
-                f"batches of a provider have {format_count(windows, 'window')} of {self._tenant}: set"
-                " extraction.mode to online for the tenant, so that no further batches begin, and move the"
-                " tenant when the open batches have ended (mnemon batches --state open)"
-            )
 
     async def _prepare_switch(self, copy: TenantCopy) -> None:
         """Copy settings and events while bots talk, and wait for running calls of language models."""
@@ -342,7 +213,7 @@ class TenantMove:
         await self._set_source_state("draining")
         try:
             await _wait_until(self._has_drained, DRAIN_SECONDS)
-            await self._require_no_batches()
+            await require_no_batches(self._source)
         except MoveRefused:
             await self._set_source_state("copying")
             raise
@@ -574,36 +445,6 @@ class TenantMove:
                     f" NAME=VALUE), or the general settings at {self._target_address}, then run the same"
                     " command again"
                 ) from error
-
-
-async def confirm_move(source: TenantSite, target: TenantSite, *, is_dry_run: bool = False) -> None:
-    """Confirm a move in both deployments: it can no longer be reverted.
-
-    The tenant has left `source` for `target`. With `is_dry_run`, only check whether the move can be
-    confirmed.
-
-    Raises:
-        MoveRefused: the tenant has not moved between these deployments, or another command moves it.
-        LeaseLost: the lease was lost, so that another command may move the tenant now.
-        SettingsNotProvisioned: a deployment has no bucket of settings.
-        ResidenceInvalid: a stored residence is invalid, or of a newer version.
-        DatabaseUnavailable, nats.errors.Error: a server does not answer. The call can be repeated.
-    """
-    async with hold_move_leases(source, target):
-        left, arrived = await source.load_residence(), await target.load_residence()
-        if left is None or arrived is None or left.move_id != arrived.move_id:
-            raise MoveRefused(
-                f"the tenant {source.tenant} has not moved between these deployments: check --data and --to"
-            )
-        if (left.state, arrived.state) != ("moved", "here"):
-            raise MoveRefused(
-                f"the move of the tenant {source.tenant} between these deployments has not ended, or was "
-                "reverted: if it has not ended, run the interrupted `mnemon tenant move` or `mnemon tenant "
-                "revert` again; a reverted move needs no confirmation"
-            )
-        for site, residence in ((target, arrived), (source, left)):
-            if not is_dry_run and not residence.is_confirmed:
-                await site.write_residence(msgspec.structs.replace(residence, is_confirmed=True))
 
 
 async def _wait_until(holds: Callable[[], Awaitable[bool]], seconds: float = math.inf) -> bool:

@@ -21,6 +21,7 @@ from mnemon.operations.tenant_move import copy as copy_module
 from mnemon.operations.tenant_move import deployment as deployment_module
 from mnemon.operations.tenant_move import run as run_module
 from mnemon.operations.tenant_move.abandonment import AbandonResult, abandon_move
+from mnemon.operations.tenant_move.confirmation import confirm_move
 from mnemon.operations.tenant_move.copy import TenantCopy
 from mnemon.operations.tenant_move.deployment import (
     MoveDiffers,
@@ -29,7 +30,7 @@ from mnemon.operations.tenant_move.deployment import (
     hold_move_leases,
 )
 from mnemon.operations.tenant_move.late_events import count_late_events
-from mnemon.operations.tenant_move.run import MoveResult, TenantMove, confirm_move
+from mnemon.operations.tenant_move.run import MoveResult, TenantMove
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
