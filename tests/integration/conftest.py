@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.search import candidates
 from mnemon_consumers.retrieve.search.query import query_embedder
 from mnemon_consumers.retrieve.search.scopes import facts
 from mnemon_consumers.retrieve.verbs import context
-from mnemon_consumers.retrieve.verbs.facts import fact_verbs, save
+from mnemon_consumers.retrieve.verbs.facts import points, save
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.engine import Database
@@ -44,7 +44,7 @@ REQUEST_WAITS = (
     (context, "SEARCH_TIMEOUT"),
     (context, "READ_SECONDS"),
     (context, "ANSWER_SECONDS"),
-    (fact_verbs, "EMBEDDING_TIMEOUT"),
+    (points, "EMBEDDING_TIMEOUT"),
     (save, "DECISION_TIMEOUT"),
 )
 """Modules and names of the constants, in seconds, that limit how long a request waits for servers."""

@@ -1,15 +1,15 @@
 """`read`, `update` and `forget`: return, change and remove the facts of a user."""
 
-import asyncio
-from collections.abc import Coroutine, Sequence
-from contextlib import ExitStack, suppress
-from typing import Any, Final
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from typing import Any
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.retrieve.decide import select_unexpired_facts
 from mnemon_consumers.retrieve.memory.cache import PositionedValue
 from mnemon_consumers.retrieve.memory.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory.memory import Memory
+from mnemon_consumers.retrieve.verbs.facts.points import FactPoints
 from mnemon_consumers.retrieve.verbs.facts.query import (
     FactQuery,
     refuse_unknown_fact,
@@ -21,8 +21,7 @@ from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_cur
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
-from mnemon_contracts.identity import derive_point_id
-from mnemon_contracts.subjects import Address, Owner
+from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
     FactChanges,
@@ -40,13 +39,8 @@ from mnemon_infra.broker.service import Refusal, get_request_id
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.locks import hold_lock
-from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.port import Collection, Point, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
-
-EMBEDDING_TIMEOUT: Final = 1.0
-"""Maximum wait for the vector of a changed fact, in seconds; without the vector, `index` writes the point."""
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class FactVerbs:
@@ -72,7 +66,7 @@ class FactVerbs:
         self._log = log
         self._projection = projection
         self._database = database
-        self._vector_index = vector_index
+        self._points = FactPoints(vector_index)
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.parse(body or b"{}")
@@ -191,13 +185,13 @@ class FactVerbs:
             return await self._memory.load_fact_history(owner, stored.id, seq)
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        new = await self._build_points(owner, stored.id, event_id, fact.text)
+        new = await self._points.build_point(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
         await self._projection.project_event(owner, position)
         seen = await self._memory.load_fact_history(owner, stored.id, position)
         # A repetition whose event the log has already changes nothing.
         if seen.value is not None and seen.value.fact.event_id == event_id:
-            await self._write_points(new)
+            await self._points.write_points(new)
         return seen
 
     async def _check_change(
@@ -215,39 +209,15 @@ class FactVerbs:
         if conflict := find_conflict(fact, former, others, settings.limits):
             raise Refusal("refused", f"{conflict.field}: {conflict.problem}", field=conflict.field)
 
-    async def _build_points(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
-        """Return the point of a fact; none without a vector index, or if its text is not embedded in time."""
-        if self._vector_index is not None:
-            with suppress(EmbeddingUnavailable, TimeoutError):
-                async with asyncio.timeout(EMBEDDING_TIMEOUT):
-                    return await build_points(
-                        self._vector_index, [build_fact_item(owner, fact_id, event_id, text)]
-                    )
-        return ()
-
-    async def _write_points(self, points: Sequence[Point]) -> None:
-        if self._vector_index is not None and points:
-            with suppress(VectorsUnavailable):
-                async with self._vector_index.gate.enter():
-                    await self._vector_index.vectors.upsert(Collection.MEMORIES, points)
-
     async def _remove_fact(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
         owner = address.owner
         position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.project_event(owner, position)
-        await self._delete_point(owner, fact.id)
+        await self._points.delete_point(owner, fact.id)
         restore = (
             _build_restoring_request(fact) if select_unexpired_facts([fact], get_current_time()) else None
         )
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
-
-    async def _delete_point(self, owner: Owner, fact_id: str) -> None:
-        if self._vector_index is None:
-            return
-        with suppress(VectorsUnavailable):
-            place = derive_point_id(*owner, "fact", fact_id)
-            async with self._vector_index.gate.enter():
-                await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
 
 
 def _build_naming_error() -> InvalidBody:

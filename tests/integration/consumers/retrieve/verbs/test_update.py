@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
-from mnemon_consumers.retrieve.verbs.facts import fact_verbs
+from mnemon_consumers.retrieve.verbs.facts import points
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
@@ -121,7 +121,7 @@ async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
 async def test_unanswered_embedding_delays_no_update(
     unindexed: Unindexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fact_verbs, "EMBEDDING_TIMEOUT", 0.1)
+    monkeypatch.setattr(points, "EMBEDDING_TIMEOUT", 0.1)
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
     reply = await unindexed.stock.ask("update", id=saved["id"], text="Anna has seen a comet")
     assert reply["fact"]["text"] == "Anna has seen a comet"
