@@ -70,25 +70,21 @@ class DedupeConsumer:
         Returns:
             An outcome for each delivery.
         """
-        owners = [_parse_event_owner(each) for each in deliveries]
+        outcomes: dict[int, DeliveryOutcome] = {}
         users: defaultdict[Owner, list[int]] = defaultdict(list)
-        stopped = [
-            owner is not None and (each.is_moved or self._settings.is_suspended(owner[0]))
-            for owner, each in zip(owners, deliveries, strict=True)
-        ]
-        for owner, each, is_stopped in zip(owners, deliveries, stopped, strict=True):
-            if owner and not is_stopped:
+        for each in deliveries:
+            owner = _parse_event_owner(each)
+            if owner is None:
+                outcomes[each.sequence] = POISON
+            elif each.is_moved or self._settings.is_suspended(owner[0]):
+                outcomes[each.sequence] = self._choose_moving_outcome(owner[0], each)
+            else:
                 users[owner].append(each.sequence)
         taken = await asyncio.gather(*(self._turns.run_turn(*each) for each in users.items()))
-        waits = dict(zip(users, taken, strict=True))
-        return [
-            POISON
-            if owner is None
-            else self._choose_moving_outcome(owner[0], each)
-            if is_stopped
-            else self._turns.choose_outcome(owner, waits[owner], each.sequence)
-            for owner, each, is_stopped in zip(owners, deliveries, stopped, strict=True)
-        ]
+        for (owner, positions), waits in zip(users.items(), taken, strict=True):
+            for position in positions:
+                outcomes[position] = self._turns.choose_outcome(owner, waits, position)
+        return [outcomes[each.sequence] for each in deliveries]
 
     def _choose_moving_outcome(self, tenant: str, delivery: Delivery) -> DeliveryOutcome:
         """Return the outcome of a delivery that is not handled, because its tenant moves or has moved."""
