@@ -18,7 +18,7 @@ class KeyCheck:
     Args:
         application: the application that gets requests with a valid key, and requests outside `prefix`.
         callers: checks the keys.
-        prefix: beginning of the paths that need a key; the proxy checks keys in `Proxy.identify_caller`.
+        prefix: beginning of the paths that need a key; the proxy checks keys in `ProxyCallers`.
         metadata_path: path at which a client without a key learns how to log in (RFC 9728).
     """
 

@@ -2,24 +2,23 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 import httpx
 import structlog
-from cachetools import TTLCache
 from fastapi import APIRouter, Request, Response
-from fastapi.security import HTTPAuthorizationCredentials
 from nats.errors import Error as BrokerError
 
 from mnemon.gateway.callers import Caller, Callers
 from mnemon.gateway.memory_access import MemoryAccess
 from mnemon.gateway.problems import Problem
 from mnemon.gateway.proxy.anthropic_format import AnthropicFormat
+from mnemon.gateway.proxy.callers import ClientKeys, ProxyCallers, find_keys
 from mnemon.gateway.proxy.messages import UNREADABLE, ChatMessage, list_shown_texts, require_text
 from mnemon.gateway.proxy.openai_format import OpenAIFormat
 from mnemon.gateway.proxy.placement import PlacedContext, split_context
@@ -34,31 +33,14 @@ from mnemon_producers.events import check_id
 
 log = structlog.get_logger("proxy")
 
-ACCEPTED_SECONDS: Final = 300.0
-"""Seconds for which a key is accepted after its last successful check, if it cannot be checked again."""
-
 _PRECEDING_CHARACTERS: Final = 400
 _CONNECTIONS: Final = httpx.Limits(max_connections=512, max_keepalive_connections=64, keepalive_expiry=60.0)
 """Connections to providers. They stay open longer than the library's 5 s: between two messages of a person, a
 handshake with the provider would delay the first token."""
 
-_KEY_HEADER: Final = "mnemon-key"
-
-
-class ClientKeys(NamedTuple):
-    """Keys in the headers of a request to the proxy.
-
-    Attributes:
-        key: the key of mnemon; None if the request has none.
-        has_own_key: whether mnemon's key has its own header; the client then sends the provider's key itself.
-    """
-
-    key: str | None
-    has_own_key: bool
-
 
 class Proxy:
-    """Parts of the proxy that all requests of a process share: HTTP client, recorder and accepted keys.
+    """Parts of the proxy that all requests of a process share: HTTP client, recorder and callers.
 
     The check of a key takes at most `memory_seconds` seconds, and so does the request for the context.
     """
@@ -71,80 +53,15 @@ class Proxy:
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self.client = httpx.AsyncClient(timeout=TIMEOUTS, limits=_CONNECTIONS, cookies=no_cookies)
         self.recorder = ConversationRecorder(memory)
-        self._callers = callers
+        self.callers = ProxyCallers(callers, memory_seconds)
         self._memory = memory
         self._memory_seconds = memory_seconds
-        self._accepted: TTLCache[str, Caller] = TTLCache(10_000, ACCEPTED_SECONDS)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Run until the end of the block; then wait for the recorder, and close the connections."""
         async with self.client, self.recorder.run():
             yield
-
-    async def identify_caller(self, request: Request, keys: ClientKeys) -> Caller | None:
-        """Return the caller; None if the key is in the header `Mnemon-Key` and cannot be checked now.
-
-        The proxy forwards a request without a caller to the provider, without memory. While a key cannot be
-        checked, the caller of its last successful check is returned for up to `ACCEPTED_SECONDS` seconds.
-
-        Raises:
-            Problem: the key is missing or wrong, lacks a scope or cannot be checked, or the address of the
-                client has to wait after several wrong keys.
-        """
-        try:
-            caller = await self._check_key(request, keys.key)
-        except Problem as problem:
-            if problem.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
-                self._accepted.pop(keys.key or "", None)
-            elif keys.key and (known := self._accepted.get(keys.key)):
-                return known
-            elif keys.has_own_key:
-                return None
-            raise
-        if keys.key:
-            self._accepted[keys.key] = caller
-        return caller
-
-    async def _check_key(self, request: Request, key: str | None) -> Caller:
-        """Return the caller of a key.
-
-        Raises:
-            Problem: the key is missing or wrong, lacks a scope or cannot be checked (status 503), or the
-                address of the client has to wait after several wrong keys.
-        """
-        credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key) if key else None
-        try:
-            async with asyncio.timeout(self._memory_seconds):
-                caller = await self._callers.identify(
-                    request.client.host if request.client else "", credentials
-                )
-        except (BrokerError, TimeoutError) as error:
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "unavailable",
-                "the NATS server does not answer, so the key cannot be checked; repeat the request later",
-                retryable=True,
-            ) from error
-        caller.require_scopes("read", "write")
-        return caller
-
-    @contextmanager
-    def open_request(self, caller: Caller | None) -> Iterator[ExitStack]:
-        """Count a request of the caller's tenant as open.
-
-        Yields:
-            An `ExitStack` that counts the request as answered when it closes; `pop_all` defers this beyond
-            the block.
-
-        Raises:
-            Problem: the process or the tenant has too many open requests.
-        """
-        tenant = caller.tenant if caller else None
-        with ExitStack() as ends:
-            self._callers.open_request(tenant)
-            ends.callback(self._callers.close_request, tenant)
-            yield ends
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
         """Return the context for the user's last message; an empty one if memory gives none in time."""
@@ -211,9 +128,9 @@ def _get_proxy(request: Request) -> Proxy:
 
 async def _pass_request(proxy: Proxy, request: Request, upstream: Upstream, prefix: str) -> Response:
     """Pass on a request that needs no memory, such as that for the list of models."""
-    keys = _find_keys(request)
-    caller = await proxy.identify_caller(request, keys)
-    with proxy.open_request(caller) as ends:
+    keys = find_keys(request)
+    caller = await proxy.callers.identify_caller(request, keys)
+    with proxy.callers.open_request(caller) as ends:
         passed = _build_request(proxy, request, keys, upstream, prefix, await request.body())
         return Relay(proxy.client, passed, ends.pop_all())
 
@@ -222,9 +139,9 @@ async def _complete_chat(
     proxy: Proxy, request: Request, upstream: Upstream, prefix: str, wire_format: WireFormat
 ) -> Response:
     """Add the context to a request, pass it on, and record the conversation."""
-    keys = _find_keys(request)
-    caller = await proxy.identify_caller(request, keys)
-    with proxy.open_request(caller) as ends:
+    keys = find_keys(request)
+    caller = await proxy.callers.identify_caller(request, keys)
+    with proxy.callers.open_request(caller) as ends:
         content = await request.body()
 
         def build_request(sent: bytes) -> httpx.Request:
@@ -256,19 +173,6 @@ async def _complete_chat(
                 thread, wire_format.provider, messages, answer, asked
             ),
         )
-
-
-def _find_keys(request: Request) -> ClientKeys:
-    """Return the keys of a request.
-
-    The key of mnemon is in the header `Mnemon-Key`, or in the header of the provider's key: `x-api-key` or
-    `Authorization`.
-    """
-    if own := request.headers.get(_KEY_HEADER):
-        return ClientKeys(own, has_own_key=True)
-    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
-    key = request.headers.get("x-api-key") or (sent.strip() if scheme.lower() == "bearer" else None)
-    return ClientKeys(key or None, has_own_key=False)
 
 
 def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thread:
