@@ -1,13 +1,14 @@
 """Command `mnemon import`: import memory, one subcommand for each source."""
 
-from collections.abc import AsyncIterator, Iterator
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from mnemon.cli.imports.chat_tables import ChatTables, read_records
+from mnemon.cli.imports.locomo import read_locomo, show_conversations
+from mnemon.cli.imports.markdown_files import list_files, replace_files, require_rewritable
 from mnemon.cli.imports.progress import (
     FilesArgument,
     ImportFiles,
@@ -18,19 +19,13 @@ from mnemon.cli.imports.progress import (
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.owner import check_owner
-from mnemon.cli.options.target import DataOption, open_connections, refuse_connection, require_deployment
-from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse, refuse_file
-from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
-from mnemon.display_text import format_count
+from mnemon.cli.options.target import DataOption, refuse_connection, require_deployment
+from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
+from mnemon.cli.terminal.output import JsonOption, show_progress
 
 if TYPE_CHECKING:
-    from mnemon.operations.imports.postgres import RowReader
-    from mnemon.operations.imports.records import ImportRecord
     from mnemon.operations.imports.telegram import TelegramReader
-    from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
-    from mnemon_producers.locomo import LocomoConversation
-    from mnemon_producers.publisher import Published
 
 _MOST_SENDERS: Final = 5
 """Maximum number of senders to name if no message is from the sender in `--bot`."""
@@ -195,9 +190,9 @@ async def locomo(
     from mnemon_producers.errors import NotConnected, PublishFailed
 
     check_owner(tenant, user)
-    conversations = [conversation for file in files for conversation in _read_locomo(file, tenant, user)]
+    conversations = [conversation for file in files for conversation in read_locomo(file, tenant, user)]
     if dry_run:
-        _show_conversations(conversations, None, as_json)
+        show_conversations(conversations, None, as_json)
         return ExitCode.DONE
     deployment = require_deployment(data, "broker")
     events = [event for conversation in conversations for event in conversation.events]
@@ -214,54 +209,8 @@ async def locomo(
     except PublishFailed as error:
         again = "Remove the cause, then run the import again: each message is kept once"
         refuse(ExitCode.UNAVAILABLE if error.retryable else ExitCode.NEGATIVE_RESULT, str(error), again)
-    _show_conversations(conversations, published, as_json)
+    show_conversations(conversations, published, as_json)
     return ExitCode.DONE
-
-
-def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
-    from mnemon_producers.locomo import NotLocomo, read_conversations
-
-    try:
-        return read_conversations(file.read_bytes(), tenant=tenant, user=user)
-    except OSError as error:
-        refuse_file(file, "read", error)
-    except NotLocomo as error:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"{file} is not a LoCoMo file: {error}",
-            "Correct the file, or give one in the format of locomo10.json",
-        )
-
-
-def _show_conversations(
-    conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool
-) -> None:
-    if as_json:
-        summary = {
-            "conversations": [
-                {
-                    "user": conversation.events[0].user,
-                    "conversation": conversation.name,
-                    "sessions": conversation.sessions,
-                    "turns": conversation.turns,
-                }
-                for conversation in conversations
-            ],
-            "published": published.count - published.duplicates if published else 0,
-            "already_there": published.duplicates if published else 0,
-            "last_seq": published.last_seq if published else None,
-        }
-        show_json(summary)
-        return
-    show_table(
-        ("user", "conversation", "sessions", "turns"),
-        [(one.events[0].user, one.name, one.sessions, one.turns) for one in conversations],
-    )
-    if published is None:
-        typer.echo("Nothing was sent.")
-    else:
-        new = published.count - published.duplicates
-        typer.echo(f"{format_count(new, 'event')} published, {published.duplicates:,} already there.")
 
 
 @app.command("markdown")
@@ -309,85 +258,14 @@ def markdown(
     from mnemon.operations.imports.markdown import MarkdownReader
 
     check_owner(tenant, user)
-    files = list(_list_files(paths))
-    owners = _require_rewritable(files, tenant, user) if rewrite and not options.dry_run else {}
+    files = list(list_files(paths))
+    owners = require_rewritable(files, tenant, user) if rewrite and not options.dry_run else {}
 
     async def rewrite_all(deployment: "Deployment") -> None:
-        await _rewrite_files(deployment, owners)
+        await replace_files(deployment, owners)
 
     found = ImportFiles(files, MarkdownReader(tenant, user).read)
     options.run_import(found.read_records(), tenant, found, rewrite_all if owners else None)
-
-
-def _list_files(paths: list[Path]) -> Iterator[Path]:
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        found = sorted(path.rglob("*.md"))
-        if not found:
-            refuse(ExitCode.USAGE_ERROR, f"there are no *.md files in {path}; give another folder")
-        yield from found
-
-
-def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
-    """Return the owner of each file that `--rewrite` replaces.
-
-    End the command if no tenant is given, if a file is standard input, has only one tier of a user or names
-    no user, or if a backup of a file exists.
-    """
-    from mnemon.operations.imports.markdown import parse_path
-    from mnemon.operations.imports.normalised_files import get_backup_path
-
-    if tenant is None:
-        refuse(ExitCode.USAGE_ERROR, "--rewrite needs a tenant; give it with --tenant")
-    owners: dict[Path, Owner] = {}
-    for path in files:
-        if path == Path("-"):
-            refuse(
-                ExitCode.USAGE_ERROR,
-                "standard input cannot be rewritten; name a file, or leave out --rewrite",
-            )
-        tier, named = parse_path(path)
-        if tier is not None:
-            refuse(
-                ExitCode.USAGE_ERROR,
-                f"{path} has only the tier `{tier}` of a user, and --rewrite needs a user's whole memory; "
-                "leave out --rewrite",
-            )
-        if (user or named) is None:
-            refuse(ExitCode.USAGE_ERROR, f"{path} names no user; give --user, or leave out --rewrite")
-        if get_backup_path(path).exists():
-            refuse(
-                ExitCode.USAGE_ERROR,
-                f"{get_backup_path(path)} exists and would be overwritten; move the file away",
-            )
-        owners[path] = tenant, str(user or named)
-    return owners
-
-
-async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
-    from mnemon.operations.exports.run import NotProjected
-    from mnemon.operations.imports.normalised_files import rewrite_files
-
-    try:
-        async with open_connections(deployment, "mnemon-import") as (connection, database):
-            await rewrite_files(connection, database, owners)
-    except NotProjected as error:
-        refuse(
-            ExitCode.UNAVAILABLE,
-            f"no file is changed: {error}",
-            "Then run the import again; `mnemon status` shows the lag",
-        )
-    except OSError as error:
-        refuse_file(error.filename or "a file", "written", error, "Make the file writable")
-
-
-class ChatTables(StrEnum):
-    """Layouts of the tables of a bot's chats."""
-
-    CONVERSATIONS = "conversations"
-    CHAT_LOGS = "chat-logs"
 
 
 @app.command("postgres")
@@ -430,34 +308,5 @@ def postgres(
     from mnemon.operations.imports.postgres import RowReader
 
     check_owner(tenant, user)
-    found = _read_records(dsn, layout, schema, RowReader(user, parse_time_zone(zone)))
+    found = read_records(dsn, layout, schema, RowReader(user, parse_time_zone(zone)))
     options.run_import(found, tenant)
-
-
-async def _read_records(
-    dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
-) -> "AsyncIterator[ImportRecord]":
-    """Yield the records of the tables.
-
-    End the command if the database does not answer, a table or a column is missing, or no user is named.
-    """
-    from mnemon.operations.imports.records import NotReadable
-    from mnemon_infra.database.messages.external_chats import (
-        ChatLogs,
-        ExternalChatsUnavailable,
-        open_external_database,
-        stream_messages,
-    )
-
-    try:
-        async with open_external_database(dsn) as connection:
-            if layout is ChatTables.CONVERSATIONS:
-                rows = reading.read_conversations(stream_messages(connection, schema))
-            else:
-                rows = reading.read_chat_logs(await ChatLogs.inspect(connection, schema))
-            async for each in rows:
-                yield each
-    except ExternalChatsUnavailable as error:
-        refuse(ExitCode.UNAVAILABLE, str(error))
-    except NotReadable as error:
-        refuse(ExitCode.USAGE_ERROR, str(error))

@@ -12,7 +12,7 @@ import nats.errors
 import pytest
 import typer
 
-from mnemon.cli.imports import import_command
+from mnemon.cli.imports import markdown_files
 from mnemon.cli.terminal.exit_code import refuse_file
 from mnemon_infra.broker.connection import BrokerUnreachable
 from mnemon_infra.config import Deployment
@@ -41,9 +41,9 @@ async def test_unreachable_server_is_not_reported_as_a_file_error(
         raise error
         yield
 
-    monkeypatch.setattr(import_command, "open_connections", fail_connection)
+    monkeypatch.setattr(markdown_files, "open_connections", fail_connection)
     with pytest.raises(type(error)):
-        await import_command._rewrite_files(Deployment(), {Path("42.md"): ("acme", "42")})
+        await markdown_files.replace_files(Deployment(), {Path("42.md"): ("acme", "42")})
 
 
 def test_full_disk_is_an_error_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
