@@ -3,6 +3,7 @@
 import json
 import logging
 import tempfile
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -213,8 +214,23 @@ async def _run_bench(name: BenchName, data: "LabelledConversations | None", as_j
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_infra.vectors.temporary_vectors import reserve_vectors
 
+    benches: dict[BenchName, Callable[..., Awaitable[dict[str, Any]]]] = {
+        BenchName.INGEST: ingest.run,
+        BenchName.RETRIEVE: retrieve.run,
+        BenchName.SEARCHABLE: searchable.run,
+        BenchName.SEARCH: search.run,
+        BenchName.DEDUPE: dedupe.run,
+        BenchName.CONTEXT: context.run,
+        BenchName.COST: cost.run,
+        BenchName.EXTRACT: extract.run,
+        BenchName.COMPACT: compact.run,
+        BenchName.FRONT: front.run,
+        BenchName.REBUILD: rebuild.run,
+        BenchName.FAIRNESS: fairness.run,
+        BenchName.GATEWAY: gateway.run,
+        BenchName.SCALE: scale.run,
+    }
     configure_logging(level=logging.ERROR)
-
     with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Ignore the other servers of the environment: they may be production servers.
         async with (
@@ -224,37 +240,11 @@ async def _run_bench(name: BenchName, data: "LabelledConversations | None", as_j
             match name:
                 case BenchName.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))
-                case BenchName.INGEST:
-                    measured = await ingest.run(stack.deployment, report=_print_progress)
-                case BenchName.RETRIEVE:
-                    measured = await retrieve.run(stack.deployment, report=_print_progress)
-                case BenchName.SEARCHABLE:
-                    measured = await searchable.run(stack.deployment, report=_print_progress)
-                case BenchName.SEARCH:
-                    measured = await search.run(stack.deployment, report=_print_progress)
-                case BenchName.DEDUPE:
-                    measured = await dedupe.run(stack.deployment, report=_print_progress)
-                case BenchName.CONTEXT:
-                    measured = await context.run(stack.deployment, report=_print_progress)
-                case BenchName.COST:
-                    measured = await cost.run(stack.deployment, report=_print_progress)
-                case BenchName.EXTRACT:
-                    measured = await extract.run(stack.deployment, report=_print_progress)
-                case BenchName.COMPACT:
-                    measured = await compact.run(stack.deployment, report=_print_progress)
-                case BenchName.FRONT:
-                    measured = await front.run(stack.deployment, report=_print_progress)
-                case BenchName.REBUILD:
-                    measured = await rebuild.run(stack.deployment, report=_print_progress)
-                case BenchName.FAIRNESS:
-                    measured = await fairness.run(stack.deployment, report=_print_progress)
-                case BenchName.GATEWAY:
-                    measured = await gateway.run(stack.deployment, report=_print_progress)
-                case BenchName.SCALE:
-                    measured = await scale.run(stack.deployment, report=_print_progress)
                 case BenchName.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=_print_progress)
+                case _:
+                    measured = await benches[name](stack.deployment, report=_print_progress)
     return _report_figures({"vectors": vectors.engine, **measured}, as_json)
 
 
