@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from importlib import import_module
 
 import structlog
@@ -13,7 +13,7 @@ from tenacity import AsyncRetrying, RetryCallState, wait_exponential
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
-from mnemon_infra.process.cancellation import patch_wait_for
+from mnemon_infra.process.cancellation import patch_wait_for, run_task
 from mnemon_infra.process.child_process import end_child, open_parent_pipe, spawn_module
 from mnemon_infra.telemetry.endpoint import MetricsPortTaken
 from mnemon_infra.telemetry.logging import configure_logging
@@ -55,13 +55,8 @@ async def run_in_background(names: Sequence[str], deployment: Deployment) -> Asy
         yield
         return
     process = await _start_process(names, deployment)
-    keeper = asyncio.create_task(_keep_running(process, names, deployment), name="background")
-    try:
+    async with run_task(_keep_running(process, names, deployment), name="background"):
         yield
-    finally:
-        keeper.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeper
 
 
 async def _keep_running(

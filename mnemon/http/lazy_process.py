@@ -7,11 +7,12 @@ costs neither time nor memory.
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 import structlog
 
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.process.child_process import end_child, spawn_module
 
 log = structlog.get_logger("http")
@@ -42,13 +43,8 @@ class LazyProcess(NamedTuple):
 @asynccontextmanager
 async def start_on_demand(process: LazyProcess, listening: socket.socket) -> AsyncIterator[None]:
     """Serve a socket for the duration of the block; the process starts when a client connects."""
-    keeper = asyncio.create_task(_supervise_process(process, listening), name=process.module)
-    try:
+    async with run_task(_supervise_process(process, listening), name=process.module):
         yield
-    finally:
-        keeper.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeper
 
 
 async def _supervise_process(process: LazyProcess, listening: socket.socket) -> None:
