@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import nats.errors
@@ -32,6 +32,7 @@ from mnemon_infra.broker.provisioning.presence import recreate_durables, watch_d
 from mnemon_infra.broker.streams.log_comparison import ReceivedEvent
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.process.fault import end_process
 
 log = structlog.get_logger("broker")
@@ -185,17 +186,15 @@ class Broker:
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()
         await confirm_subscriptions(self.connection)
-        watch = asyncio.create_task(
-            watch_durables(self.connection, self.durables, self._resubscribe, lambda: self.newest_received)
+        watch = watch_durables(
+            self.connection, self.durables, self._resubscribe, lambda: self.newest_received
         )
         _running.add(self)
         try:
-            yield
+            async with run_task(watch):
+                yield
         finally:
             _running.discard(self)
-            watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await watch
             await asyncio.gather(*(subscriber.stop() for subscriber in self._faststream.subscribers))
 
     def _note_newest(self, message: Msg) -> None:
