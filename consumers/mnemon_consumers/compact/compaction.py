@@ -129,7 +129,7 @@ class Compactor:
         self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._position = AppliedPosition()
-        self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
+        self._failed: TTLCache[_Failing, int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact_conversation(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
         """Compact a conversation until no step is due; begin no step after `TURN_SECONDS`.
@@ -170,13 +170,9 @@ class Compactor:
             return Retry(
                 max(BUSY_DELAY, self._circuit_breaker.measure_pause(compaction.provider, compaction.model))
             )
-        if isinstance(step, SummaryStep):
-            messages = await self._load_messages(place, step)
-            if [each.seq for each in messages] != list(step.messages):
-                return None  # messages were removed meanwhile
-            request = build_message_request(messages, settings)
-        else:
-            request = build_summary_request(step.summaries, settings)
+        request = await self._build_request(place, step, settings)
+        if request is None:
+            return None  # messages were removed meanwhile
         usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
         try:
             with self._budgets.open_reservations() as reservations:
@@ -196,6 +192,17 @@ class Compactor:
         except ModelUnavailable as error:
             self._circuit_breaker.record_failure(compaction.provider, compaction.model, error)
             return Retry(self._circuit_breaker.measure_pause(compaction.provider, compaction.model) or None)
+
+    async def _build_request(
+        self, place: ConversationKey, step: CompactionStep, settings: SettingsV1
+    ) -> ModelRequest | None:
+        """Return the request of a step; None if a message that the step covers is no longer visible."""
+        if not isinstance(step, SummaryStep):
+            return build_summary_request(step.summaries, settings)
+        messages = await self._load_messages(place, step)
+        if [each.seq for each in messages] != list(step.messages):
+            return None
+        return build_message_request(messages, settings)
 
     async def _append_summary(
         self,
