@@ -26,9 +26,9 @@ async def measure_decisions(deployment: Deployment, proposed: int) -> None:
         begun = time.perf_counter()
         for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
-            place = derive_point_id(*owner, str(number))
+            point_id = derive_point_id(*owner, str(number))
             (point,) = await build_points(
-                vector_index, [SearchableItem(place, owner, {"fact_id": number}, text, text)]
+                vector_index, [SearchableItem(point_id, owner, {"fact_id": number}, text, text)]
             )
             assert point.dense is not None
             ((*nearest,),) = await vector_index.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)

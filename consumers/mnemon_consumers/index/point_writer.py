@@ -54,8 +54,8 @@ async def build_document_items(indexed: IndexedDocument) -> list[SearchableItem]
             "collection": whole.collection,
             "origin": whole.origin,
         }
-        place = derive_point_id(*indexed.owner, "chunk", whole.document_id, str(number))
+        point_id = derive_point_id(*indexed.owner, "chunk", whole.document_id, str(number))
         found.append(
-            SearchableItem(place, indexed.owner, payload, *build_chunk_texts(chunk.text, whole.title))
+            SearchableItem(point_id, indexed.owner, payload, *build_chunk_texts(chunk.text, whole.title))
         )
     return found

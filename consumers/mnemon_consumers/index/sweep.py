@@ -174,7 +174,7 @@ async def _sweep_documents(
 ) -> None:
     (entries,) = await database.run_query(load_documents([owner]))
     live = {each.event_id for each in entries}
-    gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
+    gone = {point_id: chunk.document_id for point_id, chunk in chunks.items() if chunk.event_id not in live}
     await _delete_points(vector_index, Collection.DOCUMENTS, owner, gone)
     # The older of two versions in quick succession may have overwritten the newer version.
     changed = sorted({each.id for each in entries} & set(gone.values()))
@@ -206,11 +206,11 @@ async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: 
     """
     async for page in vector_index.vectors.scroll(Collection.MESSAGES, owner):
         settled = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
-        places = {str(stored.payload["event_id"]): stored.id for stored in settled}
-        (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
-        gone = places.keys() - {row.event_id for row in shown}
+        point_ids = {str(stored.payload["event_id"]): stored.id for stored in settled}
+        (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(point_ids))]))
+        gone = point_ids.keys() - {row.event_id for row in shown}
         await _delete_points(
-            vector_index, Collection.MESSAGES, owner, [places[event_id] for event_id in gone]
+            vector_index, Collection.MESSAGES, owner, [point_ids[event_id] for event_id in gone]
         )
 
 

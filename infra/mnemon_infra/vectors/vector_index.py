@@ -54,23 +54,23 @@ class SearchableItem(NamedTuple):
 
 def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a fact; `event_id` is the id of the event that wrote this version."""
-    place = derive_point_id(*owner, "fact", fact_id)
-    return SearchableItem(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
+    point_id = derive_point_id(*owner, "fact", fact_id)
+    return SearchableItem(point_id, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
 def build_message_item(
     owner: Owner, event_id: str, seq: int, content: str, name: str | None, sent_at: datetime
 ) -> SearchableItem:
     """Return the searchable item of a message; `seq` is its log position, and `name` that of its speaker."""
-    place = derive_point_id(*owner, "message", event_id)
+    point_id = derive_point_id(*owner, "message", event_id)
     texts = build_message_texts(content, name, sent_at)
-    return SearchableItem(place, owner, {"event_id": event_id, "seq": seq}, *texts)
+    return SearchableItem(point_id, owner, {"event_id": event_id, "seq": seq}, *texts)
 
 
 def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> SearchableItem:
     """Return the searchable item of a summary; `event_id` is the id of the event that wrote the summary."""
-    place = derive_point_id(*owner, "summary", summary_id)
-    return SearchableItem(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
+    point_id = derive_point_id(*owner, "summary", summary_id)
+    return SearchableItem(point_id, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
 
 @asynccontextmanager

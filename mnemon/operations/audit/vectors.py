@@ -161,5 +161,5 @@ def _list_expected_points(collection: Collection, item: IndexableItem) -> Iterat
         case Collection.DOCUMENTS:
             body = item.body or {}
             for number, _ in enumerate(split_chunks(body["text"], body.get("source"))):
-                place = derive_point_id(*item.owner, "chunk", item.item, str(number))
-                yield _ExpectedPoint(place, item.event_id)
+                point_id = derive_point_id(*item.owner, "chunk", item.item, str(number))
+                yield _ExpectedPoint(point_id, item.event_id)
