@@ -52,11 +52,11 @@ class GenerationRow(NamedTuple):
 
 async def load_generation_rows(parts: ServerConnections) -> tuple[Sequence[GenerationRow], bool]:
     """Return all generations, and whether a rebuild is running."""
-    place = await _open_site(parts)
-    is_busy = await is_locked(place.database, "rebuild", place.live)
-    end = await place.load_log_end()
+    site = await _open_site(parts)
+    is_busy = await is_locked(site.database, "rebuild", site.live)
+    end = await site.load_log_end()
     found = []
-    for each in await list_generations(place):
+    for each in await list_generations(site):
         kind, up_to = each.generation.kind, each.generation.up_to
         is_made = not each.generation.is_complete
         found.append(
@@ -64,7 +64,7 @@ async def load_generation_rows(parts: ServerConnections) -> tuple[Sequence[Gener
                 each,
                 (up_to or end) if is_made else None,
                 _NOTES["left" if is_made and not is_busy else "made" if is_made else kind].format(up_to),
-                await _count_points(place, each) if kind == "live" else None,
+                await _count_points(site, each) if kind == "live" else None,
             )
         )
     return found, is_busy
@@ -78,19 +78,19 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
             vector store does not answer.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; part of the generation may be left.
     """
-    async with open_exclusive_site((await _open_site(parts)).deployment) as place:
-        if await VECTORS.load_position(place.database, place.live) is not None:
+    async with open_exclusive_site((await _open_site(parts)).deployment) as site:
+        if await VECTORS.load_position(site.database, site.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
                 "Complete the swap first: mnemon rebuild{data}",
             )
         try:
-            return await remove_generation(place, name)
+            return await remove_generation(site, name)
         except VectorsUnavailable as error:
             raise RebuildBlocked(str(error), "Try again when the vector store answers") from error
 
 
-async def _count_points(place: Site, live: ListedGeneration) -> int | None:
+async def _count_points(site: Site, live: ListedGeneration) -> int | None:
     """Return the number of points of the live generation, as the Edge owner reports it.
 
     Return None if no Edge owner reports it: this process must not open the folder, which an owner may be
@@ -99,7 +99,7 @@ async def _count_points(place: Site, live: ListedGeneration) -> int | None:
     if not is_folder_open(live.vectors):
         return None
     try:
-        return await count_points(place, live.vectors)
+        return await count_points(site, live.vectors)
     except VectorsUnavailable:
         return None
 

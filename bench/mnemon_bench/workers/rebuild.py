@@ -21,10 +21,10 @@ class _SilentProgress:
 
 async def measure_replay(deployment: Deployment) -> None:
     """Replay the log into the generation `next`, then print seconds and resident bytes as JSON."""
-    async with open_exclusive_site(deployment) as place:
+    async with open_exclusive_site(deployment) as site:
         begun = time.perf_counter()
-        async with open_row_generation(place, "next", _SilentProgress()) as replayed:
-            await catch_up_with_log(place, replayed, _SilentProgress())
+        async with open_row_generation(site, "next", _SilentProgress()) as replayed:
+            await catch_up_with_log(site, replayed, _SilentProgress())
         seconds = time.perf_counter() - begun
     print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
 

@@ -125,20 +125,20 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
         RebuildBlocked: another rebuild of the same schema is running.
     """
     async with (
-        open_site(deployment) as place,
-        try_lock(place.database, "rebuild", place.live) as is_mine,
+        open_site(deployment) as site,
+        try_lock(site.database, "rebuild", site.live) as is_mine,
     ):
         if not is_mine:
             raise RebuildBlocked(
-                f"another rebuild of the schema {place.live} is running",
+                f"another rebuild of the schema {site.live} is running",
                 "Wait until that rebuild ends, or stop its process",
             )
-        yield place
+        yield site
 
 
 @asynccontextmanager
 async def open_row_generation(
-    place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
+    site: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
     """Open a generation to fill: a new generation, or one that an earlier attempt has left.
 
@@ -151,10 +151,10 @@ async def open_row_generation(
         NameTooLong: the name of the live generation leaves no room for a suffix.
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
-    schema = name_generation(place.live, kind, up_to)
-    left = await place.find_generation(schema)
-    if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
-        await generations.drop_schema(place.database, schema)
+    schema = name_generation(site.live, kind, up_to)
+    left = await site.find_generation(schema)
+    if left and (left.revision != find_head_revision() or (left.reached or 0) > await site.load_log_end()):
+        await generations.drop_schema(site.database, schema)
         progress.show_line(
             f"dropped {schema}, begun by another version or from another log; replaying from the start"
         )
@@ -162,15 +162,15 @@ async def open_row_generation(
     if left:
         progress.show_line(f"continuing the rebuild of {schema} from position {left.reached:,}")
     else:
-        assert place.deployment.database_url, "it is open"
-        await generations.create_generation(place.database, schema, up_to)
-        await asyncio.to_thread(migrate_schema, place.deployment.database_url, schema)
-    async with _make_generation_database(place, schema) as database:
-        yield Replay(place.connection, database, schema, left.reached or 0 if left else 0)
+        assert site.deployment.database_url, "it is open"
+        await generations.create_generation(site.database, schema, up_to)
+        await asyncio.to_thread(migrate_schema, site.deployment.database_url, schema)
+    async with _make_generation_database(site, schema) as database:
+        yield Replay(site.connection, database, schema, left.reached or 0 if left else 0)
 
 
 @asynccontextmanager
-async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
+async def open_former_rows(site: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
@@ -179,8 +179,8 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot answer now.
     """
-    schema = name_generation(place.live, "former")
-    found = await place.find_generation(schema)
+    schema = name_generation(site.live, "former")
+    found = await site.find_generation(schema)
     if found is None or found.reached is None:
         raise RebuildBlocked(
             "the database has no former generation", "List the generations: mnemon rebuild --list{data}"
@@ -191,23 +191,23 @@ async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
             f"{find_head_revision()}",
             "Replace the generation: mnemon rebuild --drop before{data} && mnemon rebuild{data}",
         )
-    async with _make_generation_database(place, schema) as database:
-        yield Replay(place.connection, database, schema, found.reached)
+    async with _make_generation_database(site, schema) as database:
+        yield Replay(site.connection, database, schema, found.reached)
 
 
-def _make_generation_database(place: Site, schema: str) -> Database:
-    generation = place.deployment.model_copy(update={"database_schema": schema})
+def _make_generation_database(site: Site, schema: str) -> Database:
+    generation = site.deployment.model_copy(update={"database_schema": schema})
     return Database(generation, name="mnemon-rebuild")
 
 
-async def catch_up_with_log(place: Site, replay: Replay, progress: RebuildProgress) -> None:
+async def catch_up_with_log(site: Site, replay: Replay, progress: RebuildProgress) -> None:
     """Replay the log into a generation, in rounds, until a round has at most `SWAP_DISTANCE` positions.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
     while True:
-        end = await place.load_log_end()
+        end = await site.load_log_end()
         near = end - replay.reached <= SWAP_DISTANCE
         await replay.replay_until(end, lambda reached, end=end: progress.report_rows(reached, end))  # type: ignore[misc]
         if near:
@@ -219,7 +219,7 @@ async def _change_nothing(connection: Connection, former: str) -> None:
 
 
 async def swap_row_generations(
-    place: Site,
+    site: Site,
     replay: Replay,
     progress: RebuildProgress,
     also: Callable[[Connection, str], Awaitable[None]] = _change_nothing,
@@ -234,7 +234,7 @@ async def swap_row_generations(
         nats.errors.Error, DatabaseUnavailable: the live generation is unchanged, unless the connection to the
             database was lost during the commit.
     """
-    await catch_up_with_log(place, replay, progress)
+    await catch_up_with_log(site, replay, progress)
     await generations.analyze_tables(replay.database)
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(TablesBusy),
@@ -246,8 +246,8 @@ async def swap_row_generations(
         reraise=True,
     ):
         with attempt:
-            await catch_up_with_log(place, replay, progress)
-            async with lock_out_writers(place.database, place.live) as held:
-                await replay.replay_until(await place.load_log_end())
-                await swap_schemas(held, place.live, replay.schema, await place.load_applied_position())
-                await also(held, name_generation(place.live, "former"))
+            await catch_up_with_log(site, replay, progress)
+            async with lock_out_writers(site.database, site.live) as held:
+                await replay.replay_until(await site.load_log_end())
+                await swap_schemas(held, site.live, replay.schema, await site.load_applied_position())
+                await also(held, name_generation(site.live, "former"))

@@ -55,9 +55,9 @@ class RowVerifier:
     """
 
     def __init__(
-        self, place: Site, replay: Replay, progress: RebuildProgress, *, timeout_seconds: float = SETTLE_WAIT
+        self, site: Site, replay: Replay, progress: RebuildProgress, *, timeout_seconds: float = SETTLE_WAIT
     ) -> None:
-        self._place = place
+        self._site = site
         self._replay = replay
         self._progress = progress
         self._timeout_seconds = timeout_seconds
@@ -104,7 +104,7 @@ class RowVerifier:
         return page
 
     async def _compare_rows(self, table: Table, after: RowKey | None) -> ComparedRows:
-        schemas = self._place.live, self._replay.schema
+        schemas = self._site.live, self._replay.schema
         return await self._replay.database.run_query(
             compare_page(table, *schemas, after, self._verdict.position)
         )
@@ -126,12 +126,12 @@ class RowVerifier:
 
     async def _replay_to_applied(self) -> None:
         """Replay just up to the live generation's applied position: later events may remove content."""
-        applied = await self._place.load_applied_position()
+        applied = await self._site.load_applied_position()
         await self._replay.replay_until(applied, lambda reached: self._progress.report_rows(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
         return (
-            not await has_waiting_sweep(self._place.connection, "persist")
-            and await self._place.load_applied_position() >= await self._place.load_log_end()
+            not await has_waiting_sweep(self._site.connection, "persist")
+            and await self._site.load_applied_position() >= await self._site.load_log_end()
         )

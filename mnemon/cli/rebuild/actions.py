@@ -35,7 +35,7 @@ class RecoveredSite(NamedTuple):
         has_completed_swap: whether this command has completed an interrupted swap.
     """
 
-    place: "Site"
+    site: "Site"
     is_running: bool
     progress: ReplayBar
     has_completed_swap: bool
@@ -55,13 +55,13 @@ async def open_recovered_site(data: Path | None) -> AsyncIterator[RecoveredSite]
 
     async with (
         open_deployment(data, "broker", "database") as servers,
-        open_exclusive_site(servers.deployment) as place,
+        open_exclusive_site(servers.deployment) as site,
     ):
         with show_replay() as progress:
-            has_completed_swap = await swap_vectors(place, progress)
+            has_completed_swap = await swap_vectors(site, progress)
             if has_completed_swap:
                 progress.show_line("an interrupted swap is completed: the vectors are swapped")
-            yield RecoveredSite(place, servers.is_running, progress, has_completed_swap)
+            yield RecoveredSite(site, servers.is_running, progress, has_completed_swap)
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
@@ -76,15 +76,15 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_generation
 
-    async with open_recovered_site(data) as (place, _, progress, has_completed_swap):
+    async with open_recovered_site(data) as (site, _, progress, has_completed_swap):
         if has_completed_swap:
             show_result(
                 as_json,
-                {"live": place.live, "former": name_generation(place.live, "former")},
-                f"{place.live} has the rebuilt rows and vectors.",
+                {"live": site.live, "former": name_generation(site.live, "former")},
+                f"{site.live} has the rebuilt rows and vectors.",
             )
             return ExitCode.DONE
-        result = await rebuild_generation(place, progress)
+        result = await rebuild_generation(site, progress)
     former, position, events, seconds, vector_seconds = result
     per_second = events / seconds
     indexed = "It has no vectors."
@@ -93,7 +93,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     show_result(
         as_json,
         {
-            "live": place.live,
+            "live": site.live,
             "former": former,
             "position": position,
             "events": events,
@@ -103,7 +103,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
         },
         f"{format_count(events, 'event')} replayed into rows in {seconds:.1f} s, {per_second:,.0f} per"
         " second.\n"
-        f"{place.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
+        f"{site.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
         f"The former generation is {former}: `{complete_command('mnemon rebuild --back', data)}` returns to"
         f" it, `{complete_command('mnemon rebuild --drop before', data)}` drops it.",
     )
@@ -122,15 +122,15 @@ async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
     """
     from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 
-    async with open_recovered_site(data) as (place, _, progress, _):
-        async with open_former_generation(place, progress) as generation:
-            await swap_rows(place, generation, progress)
-        await swap_vectors(place, progress)
+    async with open_recovered_site(data) as (site, _, progress, _):
+        async with open_former_generation(site, progress) as generation:
+            await swap_rows(site, generation, progress)
+        await swap_vectors(site, progress)
     rows, vectors = generation
     show_result(
         as_json,
-        {"live": place.live, "former": rows.schema, "position": rows.reached, "vectors": vectors is not None},
-        f"{place.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
+        {"live": site.live, "former": rows.schema, "position": rows.reached, "vectors": vectors is not None},
+        f"{site.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
         f" {rows.reached:,} and later. The generation that was live is {rows.schema} now.",
     )
     return ExitCode.DONE
@@ -152,23 +152,23 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
     from mnemon_infra.rebuild.row_verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, locate_generation, read_model_record
 
-    async with open_recovered_site(data) as (place, is_running, progress, _):
-        made_by = await read_model_record(place.deployment)
+    async with open_recovered_site(data) as (site, is_running, progress, _):
+        made_by = await read_model_record(site.deployment)
         if made_by and made_by.terms != bm25.VERSION:
             progress.show_line(
                 f"The live vectors have version {made_by.terms} of the term weights, the rebuilt ones "
                 f"version {bm25.VERSION}, so words or vectors differ: stop mnemon, run "
                 f"`{complete_command('mnemon reindex', data)}`, and verify again when `index` has caught up."
             )
-        async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
+        async with open_generation(site, "next", progress) as generation, open_live_pages(site) as live:
             patience = SETTLE_WAIT if is_running else 0
             verdict = await GenerationVerification(
-                place, generation, live, progress, timeout_seconds=patience
+                site, generation, live, progress, timeout_seconds=patience
             ).compare_all()
         schema = generation.rows.schema
         if not keep:
-            await drop_generation(locate_generation(place.deployment, "next"))
-            await drop_schema(place.database, schema)
+            await drop_generation(locate_generation(site.deployment, "next"))
+            await drop_schema(site.database, schema)
     if as_json:
         typer.echo(json.dumps(verdict_to_json(verdict, schema if keep else None)))
     else:
@@ -189,10 +189,10 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
     from mnemon_infra.broker.streams.applied_position import find_first_event_from
     from mnemon_infra.broker.streams.stream_reader import find_position
 
-    async with open_recovered_site(data) as (place, _, progress, _):
-        up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
-        end = await place.load_log_end()
-        if not up_to and (first := await find_first_event_from(place.connection.jetstream(), 1)):
+    async with open_recovered_site(data) as (site, _, progress, _):
+        up_to = moment if isinstance(moment, int) else await find_position(site.connection, moment)
+        end = await site.load_log_end()
+        if not up_to and (first := await find_first_event_from(site.connection.jetstream(), 1)):
             refuse(
                 ExitCode.USAGE_ERROR,
                 f"the log has no event before {first[1]:%Y-%m-%dT%H:%M:%SZ}",
@@ -206,7 +206,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
                 f"the log has no position {up_to:,}",
                 f"The log goes from 1 to {end:,}",
             )
-        async with open_generation(place, "as of", progress, up_to) as generation:
+        async with open_generation(site, "as of", progress, up_to) as generation:
             await generation.replay_to(up_to, progress)
             await generation.rows.apply_later_erasures()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
@@ -226,7 +226,7 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
     from mnemon.operations.rebuild.live_vectors import count_points
     from mnemon_infra.rebuild.generations import open_site
 
-    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as place:
+    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as site:
         rows: list[dict[str, Any]] = [
             {
                 "generation": each.generation.schema,
@@ -234,10 +234,10 @@ async def show_generations(data: Path | None, as_json: bool) -> ExitCode:
                 "position": each.position,
                 "complete": each.generation.is_complete,
                 "bytes": each.generation.bytes,
-                "points": await count_points(place, each.vectors),
+                "points": await count_points(site, each.vectors),
                 "vector_bytes": each.vector_bytes,
             }
-            for each in await list_generations(place)
+            for each in await list_generations(site)
         ]
     if as_json:
         typer.echo(json.dumps(rows))
@@ -271,8 +271,8 @@ async def drop_generation(data: Path | None, name: str, as_json: bool) -> ExitCo
     """
     from mnemon.operations.rebuild.listing import remove_generation
 
-    async with open_recovered_site(data) as (place, _, _, _):
-        schema = await remove_generation(place, name)
+    async with open_recovered_site(data) as (site, _, _, _):
+        schema = await remove_generation(site, name)
     show_result(as_json, {"dropped": schema}, f"{schema} is removed.")
     return ExitCode.DONE
 

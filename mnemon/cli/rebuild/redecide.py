@@ -51,14 +51,14 @@ async def redecide(
 
     changed_settings = [each for each in assignments if each != CURRENT]
     edit = _create_edit(changed_settings, data)
-    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as place:
+    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as site:
         try:
-            resolve_settings(edit((await read_documents(place.connection))[0]))
+            resolve_settings(edit((await read_documents(site.connection))[0]))
         except InvalidBody as error:
             listing = complete_command("mnemon settings get dedupe", data)
             refuse(ExitCode.USAGE_ERROR, str(error), f"List the settings: {listing}")
-        embedding = await choose_embedding(place, place.deployment)
-        async with open_embedder(embedding, place.deployment) as embedder:
+        embedding = await choose_embedding(site, site.deployment)
+        async with open_embedder(embedding, site.deployment) as embedder:
             if embedder is None:
                 refuse(
                     ExitCode.USAGE_ERROR,
@@ -66,7 +66,7 @@ async def redecide(
                     "While mnemon is stopped, make them: "
                     f"{complete_command('mnemon rebuild --reembed PROVIDER', data)}",
                 )
-            redeciding = Redecision(place.connection, place.database, embedder, edit)
+            redeciding = Redecision(site.connection, site.database, embedder, edit)
             if not is_confirmed:
                 with show_progress(description="redeciding users") as update:
                     outcome = await redeciding.preview_corrections(
@@ -78,7 +78,7 @@ async def redecide(
             revision = None
             if changed_settings:
                 # Change the settings first: `dedupe` then decides on new proposals by them.
-                revision = await change_settings(place.connection, edit)
+                revision = await change_settings(site.connection, edit)
             outcome = await _make_corrections(redeciding)
     if not as_json:
         _show_outcome(outcome)

@@ -38,37 +38,37 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     from mnemon_infra.vectors.vector_index import open_index
 
     embedding = _parse_embedding(text)
-    async with open_recovered_site(data) as (place, _, progress, _):
-        if not await has_vectors(place.deployment):
+    async with open_recovered_site(data) as (site, _, progress, _):
+        if not await has_vectors(site.deployment):
             arguments = EmbeddingMetadata(model=text, dimension=None).settings_arguments
             command = complete_command(f"mnemon settings set {arguments}", data)
             start = complete_command("mnemon up --only persist", data)
             condition = f"While `{start}` runs in another terminal, set" if data else "Set"
             raise RebuildBlocked("no vectors exist yet", f"{condition} the model: {command}")
-        if await is_embedder_running(place):
+        if await is_embedder_running(site):
             command = complete_command(f"mnemon rebuild --reembed {text}", data)
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
                 f"Stop mnemon, then run: {command}"
                 + ("" if data else ", with --data DIR for the stack of a folder"),
             )
-        await require_no_former_generation(place)
-        async with open_generation(place, "next", progress, embedding=embedding) as generation:
+        await require_no_former_generation(site)
+        async with open_generation(site, "next", progress, embedding=embedding) as generation:
             assert generation.vectors, "the live generation has vectors"
-            await generation.replay_to_end(place, progress)
+            await generation.replay_to_end(site, progress)
             rebuilt = generation.vectors.index
-            former = await choose_embedding(place, place.deployment)
-            async with open_index(place.deployment, former) as live:
+            former = await choose_embedding(site, site.deployment)
+            async with open_index(site.deployment, former) as live:
                 shown = ReembedPreview(_name_model(live), _name_model(rebuilt), await _count_points(rebuilt))
-                await preview_verdicts(place, live, rebuilt, shown)
+                await preview_verdicts(site, live, rebuilt, shown)
             if not as_json:
                 _show_preview(shown)
             if not (is_confirmed or await _confirm_swap(as_json)):
                 _show_unswapped(shown, generation.rows.schema, text, data, as_json)
                 return ExitCode.DONE
-            await swap_rows(place, generation, progress)
-        await swap_vectors(place, progress)
-        made_by = await read_model_record(place.deployment)
+            await swap_rows(site, generation, progress)
+        await swap_vectors(site, progress)
+        made_by = await read_model_record(site.deployment)
     show_result(
         as_json,
         {**_preview_to_json(shown), "switched": True},

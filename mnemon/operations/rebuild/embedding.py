@@ -17,17 +17,17 @@ POLL_SECONDS: Final = 0.2
 """Seconds between two checks whether a process requests events."""
 
 
-async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
+async def choose_embedding(site: Site, generation: Deployment) -> Embedding:
     """Return the model that made a generation's vectors; if it is unknown, the model of the settings."""
     made_by = await read_model_record(generation)
-    settings = (await read_settings(place.connection)).embedding
+    settings = (await read_settings(site.connection)).embedding
     if made_by is None:
         return settings
     provider, model = split_model_name(made_by.model)
     return Embedding.model_validate({"provider": provider, "model": model})
 
 
-async def set_embedding(place: Site, embedding: Embedding) -> None:
+async def set_embedding(site: Site, embedding: Embedding) -> None:
     """Write an embedding model to the settings. Processes that embed use it from their next start.
 
     Raises:
@@ -36,19 +36,19 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
         nats.errors.Error: the broker does not answer.
     """
     named = embedding.model_dump(mode="json", exclude_none=True)
-    await change_settings(place.connection, lambda document: {**document, "embedding": named})
+    await change_settings(site.connection, lambda document: {**document, "embedding": named})
 
 
-async def is_embedder_running(place: Site) -> bool:
+async def is_embedder_running(site: Site) -> bool:
     """Return whether a process has the vectors' folder open, or requests events of `index` or `dedupe`.
 
     Such a process embeds texts: it would write vectors of the former model among those of a new model. While
     all its batches are in work, it requests nothing. So if events are unacknowledged, its next request is
     awaited, for `ACK_WAIT` seconds: a killed process also leaves such events.
     """
-    if is_folder_open(place.deployment):
+    if is_folder_open(site.deployment):
         return True
-    context = place.connection.jetstream()
+    context = site.connection.jetstream()
     end = time.monotonic() + ACK_WAIT
     while True:
         infos = [await context.consumer_info(LOG, name) for name in ("index", "dedupe")]

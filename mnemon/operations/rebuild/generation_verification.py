@@ -38,7 +38,7 @@ class GenerationVerification:
 
     def __init__(
         self,
-        place: Site,
+        site: Site,
         replay: GenerationReplay,
         live: PointPages | None,
         progress: GenerationProgress,
@@ -48,18 +48,18 @@ class GenerationVerification:
         """Create a verification.
 
         Args:
-            place: the deployment and its connections.
+            site: the deployment and its connections.
             replay: the generation to compare with.
             live: the vectors in use; None without vectors.
             progress: receives the progress.
             timeout_seconds: seconds to wait for the consumers that write rows and vectors.
         """
-        self._place = place
+        self._site = site
         self._generation = replay
         self._live = live
         self._progress = progress
         self._timeout_seconds = timeout_seconds
-        self._rows = RowVerifier(place, replay.rows, progress, timeout_seconds=timeout_seconds)
+        self._rows = RowVerifier(site, replay.rows, progress, timeout_seconds=timeout_seconds)
 
     async def compare_all(self) -> RowVerification:
         """Compare all rows and vectors; the result has each collection of vectors as a further table."""
@@ -121,20 +121,18 @@ class GenerationVerification:
 
     async def _is_settled(self) -> bool:
         return (
-            not await has_waiting_sweep(self._place.connection, "index")
-            and await self._read_indexed_position() >= await self._place.load_log_end()
+            not await has_waiting_sweep(self._site.connection, "index")
+            and await self._read_indexed_position() >= await self._site.load_log_end()
         )
 
     async def _read_indexed_position(self) -> int:
-        return await read_applied_position(self._place.connection.jetstream(), "index")
+        return await read_applied_position(self._site.connection.jetstream(), "index")
 
     async def _drop_delayed_differences(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; the rest may be delays."""
-        moving = await list_unswept_owners(self._place.connection)
+        moving = await list_unswept_owners(self._site.connection)
         after = min(await self._read_indexed_position(), self._generation.rows.reached)
-        reading = read_stream(
-            self._place.connection, LOG, after=after, up_to=await self._place.load_log_end()
-        )
+        reading = read_stream(self._site.connection, LOG, after=after, up_to=await self._site.load_log_end())
         async with aclosing(reading) as pages:
             async for page in pages:
                 for _, delivery in page:

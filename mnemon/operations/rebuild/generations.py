@@ -46,13 +46,13 @@ class GenerationReplay(NamedTuple):
         if self.vectors:
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
-    async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
+    async def replay_to_end(self, site: Site, progress: GenerationProgress) -> None:
         """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` positions to replay.
 
         The errors of `replay_to` propagate.
         """
         while True:
-            end = await place.load_log_end()
+            end = await site.load_log_end()
             reached = min(self.rows.reached, self.vectors.reached if self.vectors else end)
             await self.replay_to(end, progress)
             if end - reached <= SWAP_DISTANCE:
@@ -61,7 +61,7 @@ class GenerationReplay(NamedTuple):
 
 @asynccontextmanager
 async def open_generation(
-    place: Site,
+    site: Site,
     kind: GenerationKind,
     progress: GenerationProgress,
     up_to: int | None = None,
@@ -72,7 +72,7 @@ async def open_generation(
     The errors of `mnemon_infra.vectors.vector_index.open_index` propagate.
 
     Args:
-        place: the deployment and its connections.
+        site: the deployment and its connections.
         kind: the kind of the generation.
         progress: receives the progress.
         up_to: last log position of the generation; None for the end of the log.
@@ -85,22 +85,22 @@ async def open_generation(
         DatabaseUnavailable: the database cannot answer now.
     """
     async with AsyncExitStack() as ends:
-        rows = await ends.enter_async_context(generations.open_row_generation(place, kind, progress, up_to))
-        if not await has_vectors(place.deployment):
+        rows = await ends.enter_async_context(generations.open_row_generation(site, kind, progress, up_to))
+        if not await has_vectors(site.deployment):
             yield GenerationReplay(rows, None)
             return
         # The model of the live vectors: the settings may name another one for the next start.
-        chosen = embedding or await choose_embedding(place, place.deployment)
-        generation = locate_generation(place.deployment, kind, up_to)
+        chosen = embedding or await choose_embedding(site, site.deployment)
+        generation = locate_generation(site.deployment, kind, up_to)
         yield GenerationReplay(
             rows,
-            await ends.enter_async_context(open_vector_replay(place, rows, generation, chosen, progress)),
+            await ends.enter_async_context(open_vector_replay(site, rows, generation, chosen, progress)),
         )
 
 
 @asynccontextmanager
 async def open_vector_replay(
-    place: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: GenerationProgress
+    site: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: GenerationProgress
 ) -> AsyncIterator[VectorReplay]:
     """Open the vectors of a generation: the vectors that an earlier attempt began, or new vectors.
 
@@ -127,4 +127,4 @@ async def open_vector_replay(
         elif lost := await find_lost_collections(rows.database, vector_index.vectors):
             owners = await list_owners_to_sweep(rows.database, lost)
             await VECTORS.advance(rows.database, rows.schema, reached, owners)
-        yield VectorReplay(place.connection, rows.database, rows.schema, vector_index, reached)
+        yield VectorReplay(site.connection, rows.database, rows.schema, vector_index, reached)

@@ -26,23 +26,23 @@ class ListedGeneration(NamedTuple):
     vector_bytes: int | None
 
 
-async def list_generations(place: Site) -> list[ListedGeneration]:
+async def list_generations(site: Site) -> list[ListedGeneration]:
     """Return the live generation, then the generations that rebuilds have made."""
-    applied = await place.load_applied_position()
+    applied = await site.load_applied_position()
     found = []
-    for each in await place.list_generations():
+    for each in await site.list_generations():
         if each.is_made_here:
-            own = locate_generation(place.deployment, each.kind, each.up_to)
+            own = locate_generation(site.deployment, each.kind, each.up_to)
             position = applied if each.kind == "live" else each.reached
             found.append(ListedGeneration(each, position, own, await asyncio.to_thread(measure_bytes, own)))
     return found
 
 
-async def remove_generation(place: Site, name: str) -> str:
+async def remove_generation(site: Site, name: str) -> str:
     """Remove rows and vectors of a generation that is not live.
 
     Args:
-        place: the deployment and its connections.
+        site: the deployment and its connections.
         name: the whole name of the generation, or its suffix to the name of the live one, such as `before`.
 
     Returns:
@@ -54,16 +54,16 @@ async def remove_generation(place: Site, name: str) -> str:
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; part of the generation may be left.
     """
-    found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
+    found = await site.find_generation(name) or await site.find_generation(f"{site.live}_{name}")
     next_step = "List the generations: mnemon rebuild --list{data}"
     if found is None:
         raise NoSuchGeneration(f"there is no generation {name!r}", next_step)
     if found.kind == "live":
         raise RebuildBlocked(f"the generation {name} is live and cannot be dropped", next_step)
-    await drop_generation(locate_generation(place.deployment, found.kind, found.up_to))
-    to = locate_generation(place.deployment, "next")
-    if found.kind == "former" and not await place.find_generation(to.database_schema):
+    await drop_generation(locate_generation(site.deployment, found.kind, found.up_to))
+    to = locate_generation(site.deployment, "next")
+    if found.kind == "former" and not await site.find_generation(to.database_schema):
         # An interrupted return to this generation has renamed its vectors.
         await drop_generation(to)
-    await generation_repository.drop_schema(place.database, found.schema)
+    await generation_repository.drop_schema(site.database, found.schema)
     return found.schema

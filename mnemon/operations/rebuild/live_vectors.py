@@ -16,7 +16,7 @@ from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, Vect
 
 
 @asynccontextmanager
-async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
+async def open_live_pages(site: Site) -> AsyncIterator[PointPages | None]:
     """Open the live points, through the Edge owner or directly. Yield None if no vectors exist.
 
     Raises:
@@ -24,18 +24,18 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         VectorsOutdated: the vectors do not name the model that made them.
         VectorsInUse: another process opened the folder of the vectors at the same time.
     """
-    if not await has_vectors(place.deployment):
+    if not await has_vectors(site.deployment):
         yield None
         return
-    if is_folder_open(place.deployment):
-        yield EdgeOwner(place.connection)
+    if is_folder_open(site.deployment):
+        yield EdgeOwner(site.connection)
         return
-    made_by = await read_model_record(place.deployment)
+    made_by = await read_model_record(site.deployment)
     if made_by is None:
         raise VectorsOutdated(
             "the embedding model of the vectors is not recorded: stop mnemon and run `mnemon reindex`"
         )
-    async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
+    async with open_vectors(site.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         yield vectors
 
 
@@ -44,7 +44,7 @@ async def list_unswept_owners(connection: Client) -> set[Owner]:
     return {parse_owner(subject) for subject in await list_trigger_subjects(connection, "work.index.>")}
 
 
-async def count_points(place: Site, generation: Deployment) -> int | None:
+async def count_points(site: Site, generation: Deployment) -> int | None:
     """Count the points of a generation, which may be live.
 
     Returns:
@@ -55,8 +55,8 @@ async def count_points(place: Site, generation: Deployment) -> int | None:
     if made_by is None:
         return None
     if is_folder_open(generation):
-        is_live = generation.vectors_folder == place.deployment.vectors_folder
-        return sum((await EdgeOwner(place.connection).count_points()).values()) if is_live else None
+        is_live = generation.vectors_folder == site.deployment.vectors_folder
+        return sum((await EdgeOwner(site.connection).count_points()).values()) if is_live else None
     try:
         async with open_vectors(generation, model=made_by.model, dimension=made_by.dimension) as vectors:
             return sum([await vectors.count(each) for each in Collection])

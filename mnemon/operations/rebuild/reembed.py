@@ -83,7 +83,7 @@ class _ModelSide(NamedTuple):
 
 
 async def preview_verdicts(
-    place: Site, live: VectorIndex, rebuilt: VectorIndex, preview: ReembedPreview
+    site: Site, live: VectorIndex, rebuilt: VectorIndex, preview: ReembedPreview
 ) -> None:
     """Compare the live facts of every user with each other, by the vectors of both models.
 
@@ -91,19 +91,19 @@ async def preview_verdicts(
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None
-    while owners := await place.database.run_query(list_fact_owners(after)):
+    while owners := await site.database.run_query(list_fact_owners(after)):
         for owner in owners:
             if owner[0] not in settings:
-                settings[owner[0]] = (await read_settings(place.connection, owner[0])).dedupe
+                settings[owner[0]] = (await read_settings(site.connection, owner[0])).dedupe
             dedupe = settings[owner[0]]
-            await _compare_facts(place, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), preview)
+            await _compare_facts(site, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), preview)
         after = owners[-1]
 
 
 async def _compare_facts(
-    place: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, preview: ReembedPreview
+    site: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, preview: ReembedPreview
 ) -> None:
-    (facts,) = await place.database.run_query(load_facts([owner]))
+    (facts,) = await site.database.run_query(load_facts([owner]))
     meanings = [await _load_vectors(side.vectors.vectors, owner) for side in (live, rebuilt)]
     common = [each for each in facts if all(each.id in known for known in meanings)]
     preview.facts += len(facts)

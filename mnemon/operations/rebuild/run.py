@@ -27,7 +27,7 @@ class RebuildResult(NamedTuple):
     vector_seconds: float | None
 
 
-async def rebuild_generation(place: Site, progress: GenerationProgress) -> RebuildResult:
+async def rebuild_generation(site: Site, progress: GenerationProgress) -> RebuildResult:
     """Replay the log into a new generation, and swap it with the live generation.
 
     The new rows become live once they have reached the end of the log, while writers of rows wait. The new
@@ -40,29 +40,29 @@ async def rebuild_generation(place: Site, progress: GenerationProgress) -> Rebui
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the next call continues from the position reached.
     """
-    await require_no_former_generation(place)
-    async with open_generation(place, "next", progress) as generation:
+    await require_no_former_generation(site)
+    async with open_generation(site, "next", progress) as generation:
         rows, vectors = generation
         begun = perf_counter()
-        await catch_up_with_log(place, rows, progress)
+        await catch_up_with_log(site, rows, progress)
         events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
-        await generation.replay_to_end(place, progress)
+        await generation.replay_to_end(site, progress)
         vector_seconds = perf_counter() - begun if vectors else None
-        await swap_rows(place, generation, progress)
-    await swap_vectors(place, progress)
-    former = name_generation(place.live, "former")
+        await swap_rows(site, generation, progress)
+    await swap_vectors(site, progress)
+    former = name_generation(site.live, "former")
     return RebuildResult(former, rows.reached, events, seconds, vector_seconds)
 
 
-async def require_no_former_generation(place: Site) -> None:
+async def require_no_former_generation(site: Site) -> None:
     """Check that no former generation exists, which a rebuild would replace.
 
     Raises:
         RebuildBlocked: a former generation exists, or another schema has its name.
         NameTooLong: the name of the live generation leaves no room for a suffix.
     """
-    former = name_generation(place.live, "former")
-    if await place.find_generation(former):
+    former = name_generation(site.live, "former")
+    if await site.find_generation(former):
         raise RebuildBlocked(
             f"the former generation, {former}, still exists",
             "Drop the former generation with `mnemon rebuild --drop before{data}`, or swap back to it with "

@@ -46,7 +46,7 @@ MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap on a Qdrant server, where writers cannot be paused."""
 
 
-async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationProgress) -> None:
+async def swap_rows(site: Site, replay: GenerationReplay, progress: GenerationProgress) -> None:
     """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
@@ -54,21 +54,21 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
             answer; the live generation is unchanged, unless the connection to the database was lost during
             the commit.
     """
-    await replay.replay_to_end(place, progress)
+    await replay.replay_to_end(site, progress)
     if replay.vectors is None:
-        await generations.swap_row_generations(place, replay.rows, progress)
+        await generations.swap_row_generations(site, replay.rows, progress)
         return
-    indexed = await read_applied_position(place.connection.jetstream(), "index")
-    owed = await list_unswept_owners(place.connection)
+    indexed = await read_applied_position(site.connection.jetstream(), "index")
+    owed = await list_unswept_owners(site.connection)
 
     async def record_position(connection: Connection, former: str) -> None:
         # Record with the former rows the position of the vectors that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await generations.swap_row_generations(place, replay.rows, progress, record_position)
+    await generations.swap_row_generations(site, replay.rows, progress, record_position)
 
 
-async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
+async def swap_vectors(site: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are live; return whether a swap of vectors was due.
 
     The errors of `set_embedding` and `mnemon_infra.vectors.vector_index.open_index` propagate.
@@ -77,8 +77,8 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does not
             answer; the former or the new vectors are live, and another call finishes the swap.
     """
-    settle_folder_swap(place.deployment)
-    reached = await VECTORS.load_position(place.database, place.live)
+    settle_folder_swap(site.deployment)
+    reached = await VECTORS.load_position(site.database, site.live)
     if reached is None:
         return False
     # An earlier attempt may have died while the process that it asked for the swap has the vectors open.
@@ -89,18 +89,16 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
         reraise=True,
     ):
         with attempt:
-            await _replace_existing_vectors(place, reached, progress)
-    if place.deployment.qdrant_url:
-        await _index_remaining_events(place, progress)
-    async with place.database.transaction() as connection:
-        await VECTORS.drop(connection, place.live)
+            await _replace_existing_vectors(site, reached, progress)
+    if site.deployment.qdrant_url:
+        await _index_remaining_events(site, progress)
+    async with site.database.transaction() as connection:
+        await VECTORS.drop(connection, site.live)
     return True
 
 
 @asynccontextmanager
-async def open_former_generation(
-    place: Site, progress: GenerationProgress
-) -> AsyncIterator[GenerationReplay]:
+async def open_former_generation(site: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
     """Open the generation that was live before the last swap, for a replay.
 
     If it has vectors, they first get the names of the next generation's vectors, unless an earlier attempt
@@ -110,81 +108,79 @@ async def open_former_generation(
         RebuildBlocked: there is no former generation, its schema has another revision, or mnemon runs while
             the former vectors are of another embedding model.
     """
-    async with generations.open_former_rows(place) as rows:
+    async with generations.open_former_rows(site) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield GenerationReplay(rows, None)
             return
         source, to = (
-            locate_generation(place.deployment, "former"),
-            locate_generation(place.deployment, "next"),
+            locate_generation(site.deployment, "former"),
+            locate_generation(site.deployment, "next"),
         )
         if await has_vectors(source):
             if await read_model_record(source) != await read_model_record(
-                place.deployment
-            ) and await is_embedder_running(place):
+                site.deployment
+            ) and await is_embedder_running(site):
                 raise RebuildBlocked(
                     "mnemon is running with a different embedding model from that of the former vectors",
                     "Stop mnemon, then run: mnemon rebuild --back{data}",
                 )
-            await generation_repository.drop_schema(place.database, to.database_schema)
+            await generation_repository.drop_schema(site.database, to.database_schema)
             await drop_generation(to)
             await rename_generation(source, to)
-        elif await place.find_generation(to.database_schema):
+        elif await site.find_generation(to.database_schema):
             # A later rebuild made these vectors; they are not the vectors that an earlier attempt has
             # renamed.
             await drop_generation(to)
-            await generation_repository.drop_schema(place.database, to.database_schema)
-        async with open_vector_replay(
-            place, rows, to, await choose_embedding(place, to), progress
-        ) as vectors:
+            await generation_repository.drop_schema(site.database, to.database_schema)
+        async with open_vector_replay(site, rows, to, await choose_embedding(site, to), progress) as vectors:
             yield GenerationReplay(rows, vectors)
 
 
-async def _replace_existing_vectors(place: Site, reached: int, progress: GenerationProgress) -> None:
-    to = locate_generation(place.deployment, "next")
+async def _replace_existing_vectors(site: Site, reached: int, progress: GenerationProgress) -> None:
+    to = locate_generation(site.deployment, "next")
     if await has_vectors(to):
-        if await read_model_record(to) != await read_model_record(place.deployment):
+        if await read_model_record(to) != await read_model_record(site.deployment):
             # Change the setting before the swap: after an interruption, no process mixes vectors of two
             # models.
-            await set_embedding(place, await choose_embedding(place, to))
-        await _replace_vectors(place, to, reached, progress)
+            await set_embedding(site, await choose_embedding(site, to))
+        await _replace_vectors(site, to, reached, progress)
 
 
-async def _replace_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
-    owner = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
-    async with open_index(to, await choose_embedding(place, to)) as vector_index:
-        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
-        await _index_delivered_events(place, replay, progress)
+async def _replace_vectors(site: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
+    owner = EdgeOwner(site.connection) if is_folder_open(site.deployment) else None
+    async with open_index(to, await choose_embedding(site, to)) as vector_index:
+        replay = VectorReplay(site.connection, site.database, site.live, vector_index, reached)
+        await _index_delivered_events(site, replay, progress)
         if owner:
             await owner.pause_writers()
-            await _index_delivered_events(place, replay, progress)
+            await _index_delivered_events(site, replay, progress)
     if owner and to.vectors_folder:
         await owner.swap_folder(await asyncio.to_thread(to.vectors_folder.resolve))
-    elif place.deployment.qdrant_url:
-        await swap_server_collections(place.deployment, to)
-        await announce_swap(place.connection)
+    elif site.deployment.qdrant_url:
+        await swap_server_collections(site.deployment, to)
+        await announce_swap(site.connection)
     else:
-        swap_closed_folder(place.deployment, to)
+        swap_closed_folder(site.deployment, to)
 
 
-async def _index_delivered_events(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
+async def _index_delivered_events(site: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
     """Replay the events that were delivered to `index` so far, into the new vectors.
 
     `index` may have written them only to the vectors that the new ones replace.
     """
-    delivered = await read_delivered_position(place.connection.jetstream(), "index")
+    delivered = await read_delivered_position(site.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
 
-async def _index_remaining_events(place: Site, progress: GenerationProgress) -> None:
+async def _index_remaining_events(site: Site, progress: GenerationProgress) -> None:
     """Replay into the new collections the events that `index` wrote to the former ones during the swap."""
-    reached = await VECTORS.load_position(place.database, place.live)
+    reached = await VECTORS.load_position(site.database, site.live)
     assert reached is not None, "`swap_vectors` has found a position"
-    async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:
-        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
+    async with open_index(site.deployment, await choose_embedding(site, site.deployment)) as vector_index:
+        replay = VectorReplay(site.connection, site.database, site.live, vector_index, reached)
         for _ in range(MAX_PASSES):
             before = replay.reached
-            await _index_delivered_events(place, replay, progress)
+            await _index_delivered_events(site, replay, progress)
             if replay.reached == before:
                 break
