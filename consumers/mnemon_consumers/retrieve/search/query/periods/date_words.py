@@ -28,6 +28,7 @@ class WordKind(StrEnum):
     NUMBER = "N"
     NUMERAL = "V"
     """A number in words: `two`."""
+    ONE_AND_A_HALF = "1"
     FEW = "Q"
     ORDINAL = "O"
     MONTH = "M"
@@ -40,6 +41,8 @@ class WordKind(StrEnum):
     """A Russian season in the instrumental, which is an adverb of time: «летом» (in summer)."""
     WEEKDAY = "K"
     RUSSIAN_WEEKDAY = "L"
+    WEEKDAYS = "2"
+    """Several days of one name: `Mondays`."""
     NAMED_DAY = "r"
     """A day relative to today; the value is the distance in days."""
     PART_OF_DAY = "G"
@@ -51,6 +54,7 @@ class WordKind(StrEnum):
     TIME_UNIT = "u"
     """Hours and minutes; the value is the number of minutes in a unit."""
     WEEKEND = "W"
+    WEEKENDS = "J"
     HALF = "h"
     HALF_YEAR = "H"
     LAST = "l"
@@ -62,6 +66,8 @@ class WordKind(StrEnum):
     PAST = "p"
     """`past`, «последний» (last): the units that end now, as in "the past two weeks"."""
     AGO = "g"
+    BACK = "3"
+    """`back`, which means `ago` after a counted unit: "two weeks back"."""
     NOW = "o"
     BEFORE = "B"
     EDGE = "e"
@@ -109,6 +115,7 @@ _TOKEN: Final = re.compile(
     (?P<years>(?<![\w.,/-])(?:19|20)[0-9]{2}(?:\s?[-/–—]\s?(?:19|20)[0-9]{2}|[-/–—][0-9]{2})(?![\w/-]))|
     (?P<other>[0-9]+(?:[.,:/][0-9]+)+)|
     (?P<ordinal>[0-9]{1,2}(?:st|nd|rd|th|-?(?:го|ое|е|й|ый|я|ая|ю|ую))(?!\w))|
+    (?P<year>(?:19|20)[0-9]{2}-(?:го|м|му|й)(?!\w))|
     (?P<digits>(?:19|20)[0-9]{2}(?=гг?\b)|\w+)|
     (?P<mark>[^\w\s])
     """,
@@ -175,6 +182,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         *_inflect_stems("пят шест сем восем девят десят одиннадцат двенадцат", "ь и ью"),
     ),
     **_map_words(_KIND.NUMERAL, 8, "восьми"),
+    **_map_words(_KIND.ONE_AND_A_HALF, 1, "полтора полторы полутора"),
     **_map_words(_KIND.FEW, 2, "couple пара пару пары"),
     **_map_words(_KIND.FEW, 3, "few several несколько нескольких"),
     **_map_series(
@@ -223,6 +231,10 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_forms(_KIND.IN_SEASON, "весной весною", "летом", "осенью", "зимой зимою"),
     **_map_series(_KIND.WEEKDAY, "monday tuesday wednesday thursday friday saturday sunday"),
+    **_map_series(_KIND.WEEKDAYS, "mondays tuesdays wednesdays thursdays fridays saturdays sundays"),
+    **_map_forms(
+        _KIND.WEEKDAYS, "понедельников", "вторников", "сред", "четвергов", "пятниц", "суббот", "воскресений"
+    ),
     # «Среда» and «среде» mean an environment more often than a day.
     **_map_forms(
         _KIND.RUSSIAN_WEEKDAY,
@@ -246,16 +258,17 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_words(_KIND.DAY_UNIT, 1, "day день"),
     **_map_words(_KIND.DAY_UNIT, 0, "days дня дней дню дне днем дни днях"),
-    **_map_words(_KIND.WEEK_UNIT, 1, "week неделя неделю неделе неделей"),
-    **_map_words(_KIND.WEEK_UNIT, 0, "weeks недели недель неделям неделях"),
+    **_map_words(_KIND.WEEK_UNIT, 1, "week wk неделя неделю неделе неделей"),
+    **_map_words(_KIND.WEEK_UNIT, 0, "weeks wks недели недель неделям неделях"),
     **_map_words(_KIND.MONTH_UNIT, 1, "month месяц месяце месяцу месяцем"),
     **_map_words(_KIND.MONTH_UNIT, 0, "months месяца месяцы месяцев месяцам месяцах"),
-    **_map_words(_KIND.YEAR_UNIT, 1, "year год году годом г"),
-    **_map_words(_KIND.YEAR_UNIT, 0, "years года годы годов годах лет гг"),
-    **_map_words(_KIND.TIME_UNIT, 60, "hour hours час часа часов"),
-    **_map_words(_KIND.TIME_UNIT, 1, "minute minutes минуту минуты минут"),
+    **_map_words(_KIND.YEAR_UNIT, 1, "year yr год году годом г"),
+    **_map_words(_KIND.YEAR_UNIT, 0, "years yrs года годы годов годах лет гг"),
+    **_map_words(_KIND.TIME_UNIT, 60, "hour hours hr hrs час часа часов"),
+    **_map_words(_KIND.TIME_UNIT, 1, "minute minutes min mins минуту минуты минут"),
     **_map_words(_KIND.WEEKEND, 0, "weekend выходные выходных"),
-    **_map_words(_KIND.HALF, 0, "half половина половины половине половину"),
+    **_map_words(_KIND.WEEKENDS, 0, "weekends"),
+    **_map_words(_KIND.HALF, 0, "half половина половины половине половину половиной"),
     **_map_words(_KIND.HALF_YEAR, 6, "полгода"),
     **_map_words(
         _KIND.LAST,
@@ -289,6 +302,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         "последним последних",
     ),
     **_map_words(_KIND.AGO, 0, "ago назад"),
+    **_map_words(_KIND.BACK, 0, "back"),
     **_map_words(_KIND.NOW, 0, "now"),
     **_map_words(_KIND.BEFORE, -1, "before"),
     **_map_words(_KIND.BEFORE, 1, "after"),
@@ -379,6 +393,8 @@ def _read_number(match: re.Match[str], plain: str) -> DateWord:
             last = first // 100 * 100 + last if is_short else last
             if last == first + 1 or (first < last and not is_short):
                 return DateWord(_KIND.SEVERAL_YEARS, (first, last))
+        case "year":
+            return DateWord(_KIND.YEAR, numbers[0])
         case "ordinal":
             return DateWord(_KIND.ORDINAL, numbers[0])
     return DateWord(_KIND.OTHER)

@@ -68,6 +68,10 @@ class _RuleMatch(NamedTuple):
         place = self.found.start(name) if name in self.found.re.groupindex else -1
         return self.sentence.words[place].kind if place >= 0 else None
 
+    def count_halves(self) -> int:
+        """Return 1 if half a unit adds to a number of units, as in "a week and a half", else 0."""
+        return int(self.get_kind("half") is not None or self.get_kind("count") is WordKind.ONE_AND_A_HALF)
+
     def get_year(self) -> int | None:
         """Return the year that the phrase names, as `2024` or "last year"; None if it names none."""
         shift = self.get_number("shift_of_year")
@@ -84,9 +88,12 @@ class _PhraseRule(NamedTuple):
     read: _Reading
 
 
+_SATURDAY: Final = 6
+"""Number of the first day of a weekend, as `date.isoweekday` counts."""
+
 _LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
-"""Number of days, by unit, by which the period of a phrase such as "two weeks ago" extends before and after
-the day that is so far away."""
+"""Number of days in half a unit, by which the period of a phrase such as "two weeks ago" extends before and
+after the day that is so far away."""
 
 
 def find_phrases(sentence: DateSentence) -> Iterator[Phrase]:
@@ -132,10 +139,19 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRan
         minutes = number * (match.get_number("unit") or 0)
         moment = match.sentence.now + direction * timedelta(minutes=minutes)
         return match.found.end(), [build_day(moment.date())]
-    day = _shift_day(match.today, kind, direction * number)
     around = timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    day = _shift_day(match.today, kind, direction * number) + direction * match.count_halves() * around
     unit: Unit = "other" if around else "day"
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1), unit)]
+
+
+def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    """Read "two Fridays ago" and "a couple of weekends ago", counted from the last one before today."""
+    number, weekday = match.get_number("few") or match.get_number("count") or 1, match.get_number("weekday")
+    if weekday is None:
+        return match.found.end(), [build_weekend(match.today - timedelta(weeks=number))]
+    back = (match.today.weekday() - weekday) % 7 + 1 + 7 * (number - 1)
+    return match.found.end(), [build_day(match.today - timedelta(days=back), "weekday")]
 
 
 def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]]:
@@ -159,7 +175,8 @@ def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | Non
         number = 1 if is_one else 3
     if kind is WordKind.TIME_UNIT or shift not in (-1, 1):
         return None
-    other = _shift_day(match.today, kind, shift * number)
+    half = match.count_halves() * timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    other = _shift_day(match.today, kind, shift * number) + shift * half
     first, last = sorted((other, match.today))
     return match.found.end(), [DateRange(first, last + timedelta(days=1))]
 
@@ -395,6 +412,27 @@ def _read_part(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
     return whole[0], ranges
 
 
+def _read_weekday_of_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read a weekday or a weekend of a period: "the first Monday of May", "the last weekend of October".
+
+    A weekend belongs to the period of its Saturday. Without a year, the period is the latest one that has
+    begun. If no period follows, or it has no such day, the result is None.
+    """
+    whole, place, weekday = _read_whole_period(match), match.get_number("place"), match.get_number("weekday")
+    if whole is None or place is None or len(whole[1]) != 1:
+        return None
+    (dates,) = whole[1]
+    if dates.is_yearly and dates.first > match.today:
+        dates = set_year(dates, dates.first.year - 1)
+    days = [dates.first + timedelta(days=each) for each in range((dates.after - dates.first).days)]
+    named = [each for each in days if each.isoweekday() == (weekday or _SATURDAY)]
+    index = place - 1 if place > 0 else place
+    if not -len(named) <= index < len(named):
+        return None
+    day = named[index]
+    return whole[0], [build_weekend(day) if weekday is None else build_day(day, "weekday")]
+
+
 def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
     return tuple(_PhraseRule(compile_pattern(pattern), read) for pattern, read in rules)
 
@@ -405,6 +443,14 @@ _PART_RULES: Final = _build_rules(
         _read_part,
     ),
     ("(?P<place> [ORDINAL LAST PAST]) (?P<part> [DAY_UNIT WEEK_UNIT HALF]) [OF IN ON]? THE?", _read_part),
+    (
+        "(?<! EVERY) (?P<place> [ORDINAL LAST PAST]) WEEKDAY_OR_WEEKEND (?: OF THE? )? LONG_UNIT",
+        _read_weekday_of_period,
+    ),
+    (
+        "(?<! EVERY) (?P<place> [ORDINAL LAST PAST]) WEEKDAY_OR_WEEKEND [OF IN ON]? THE?",
+        _read_weekday_of_period,
+    ),
     ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
@@ -475,8 +521,9 @@ _CALENDAR_RULES: Final = _build_rules(
         "(?P<shift_of_week> SHIFT) WEEK_UNIT COMMA? ON? THE? (?P<weekday> ANY_WEEKDAY)",
         _read_weekday,
     ),
-    ("(?P<shift> SHIFT) (?P<weekday> ANY_WEEKDAY)", _read_weekday),
+    ("(?P<shift> SHIFT | PAST) (?P<weekday> ANY_WEEKDAY)", _read_weekday),
     ("(?P<shift> SHIFT) (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND])", _read_unit),
+    ("(?P<shift> PAST) (?P<unit> WEEKEND)", _read_unit),
     (
         "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND]) (?P<before> BEFORE) (?P<shift> [LAST NEXT])",
         _read_unit,
@@ -484,8 +531,12 @@ _CALENDAR_RULES: Final = _build_rules(
     ("(?P<day> NAMED_DAY)", _read_named_day),
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
     ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
-    ("COUNTED? UNIT THE? AGO", partial(_read_distance, direction=-1)),
-    ("UNIT (?P<count> [NUMBER NUMERAL]) THE? AGO", partial(_read_distance, direction=-1)),
+    ("COUNTED? AND_A_HALF UNIT THE? AGO", partial(_read_distance, direction=-1)),
+    ("COUNTED UNIT AND_A_HALF THE? AGO", partial(_read_distance, direction=-1)),
+    ("UNIT (?P<count> [NUMBER NUMERAL ONE_AND_A_HALF]) THE? AGO", partial(_read_distance, direction=-1)),
+    ("COUNTED UNIT BACK (?! [IN ON TO FROM] )", partial(_read_distance, direction=-1)),
+    ("COUNTED (?P<weekday> ANY_WEEKDAY | WEEKDAYS) AGO", _read_days_ago),
+    ("COUNTED [WEEKEND WEEKENDS] AGO", _read_days_ago),
     ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", partial(_read_half_year, direction=-1)),
     ("COUNTED UNIT FROM NOW", partial(_read_distance, direction=1)),
     ("AFTER_TIME COUNTED? UNIT", partial(_read_distance, direction=1)),

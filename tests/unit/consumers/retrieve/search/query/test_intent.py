@@ -101,6 +101,7 @@ def test_periods_are_relative_to_now() -> None:
         "О чём мы беседовали и болтали в марте и в апреле?",
         "Чем Анна делилась в понедельник?",
         "Что было в течение прошлой недели?",
+        "Что было летом 2025-го?",
     ],
 )
 def test_a_query_about_what_happened_in_a_period_has_no_topic(query: str) -> None:
