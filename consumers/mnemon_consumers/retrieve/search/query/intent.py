@@ -4,12 +4,18 @@ No I/O, no clock.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, cached_property
 from typing import Final
 
+from mnemon_consumers.domain.alignment.morphology import (
+    is_cyrillic,
+    is_known_word,
+    is_proper_name,
+    list_grammemes,
+)
 from mnemon_consumers.retrieve.search.query.follow_up import (
     Antecedent,
     measure_dependence,
@@ -17,7 +23,7 @@ from mnemon_consumers.retrieve.search.query.follow_up import (
     weigh_query_terms,
 )
 from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, is_given_name, list_other_forms
-from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, WordKind
+from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, WordKind, split_date_words
 from mnemon_consumers.retrieve.search.query.periods.period import QueryPeriod
 from mnemon_consumers.retrieve.search.query.periods.period_split import (
     PeriodSplit,
@@ -118,6 +124,38 @@ With one of them, "about" before a period does not make the period the topic: "W
 week?".
 """
 
+_AUXILIARIES: Final = frozenset(str.split("did does do has have had was were is are d s"))
+"""English verbs that stand before the subject of a question; `d` and `s` as in "what's"."""
+
+_OBJECTS: Final = frozenset(str.split("что чего чем чём кем ком кого"))
+"""Russian question words that are the object of what somebody did or said."""
+
+RELATIVE_KINDS: Final = frozenset(
+    (
+        WordKind.LAST,
+        WordKind.BEFORE_LAST,
+        WordKind.THIS,
+        WordKind.NEXT,
+        WordKind.PAST,
+        WordKind.AGO,
+        WordKind.BACK,
+        WordKind.NUMERAL,
+        WordKind.ONE_AND_A_HALF,
+        WordKind.FEW,
+        WordKind.HALF,
+        WordKind.HALF_YEAR,
+        WordKind.NAMED_DAY,
+        WordKind.DAY_UNIT,
+        WordKind.WEEK_UNIT,
+        WordKind.MONTH_UNIT,
+        WordKind.YEAR_UNIT,
+        WordKind.TIME_UNIT,
+        WordKind.WEEKEND,
+        WordKind.WEEKENDS,
+    )
+)
+"""Kinds of words that mean another time in a message sent at another time; "May" and "Monday" do not."""
+
 CONJUNCTIONS: Final = frozenset(("and", "or", "и", "или"))
 
 _WHEN: Final = re.compile(
@@ -139,11 +177,20 @@ class QueryIntent:
         text: the query.
         now: the moment to which "yesterday" is relative; without it, the query names no periods.
         preceding: the messages before the query, oldest first.
+        searches_relative_times: whether words such as "last" and "week" are searched for like other words.
     """
 
     text: str
     now: datetime | None = None
     preceding: tuple[str, ...] = ()
+    searches_relative_times: bool = True
+
+    def ignore_relative_times(self) -> "QueryIntent":
+        """Return the query without a search for relative times; its periods and names stay.
+
+        A message of the period seldom names it, and one that says "last week" speaks of another week.
+        """
+        return replace(self, searches_relative_times=False)
 
     @cached_property
     def dependence(self) -> float:
@@ -158,7 +205,7 @@ class QueryIntent:
     @cached_property
     def resolved_text(self) -> str:
         """Return the preceding messages that count, oldest first, then the query, one on each line."""
-        return "\n".join([*(antecedent.text for antecedent in reversed(self.antecedents)), self.text])
+        return "\n".join([*(each.text for each in reversed(self.antecedents)), self._searched_text])
 
     @cached_property
     def periods(self) -> tuple[QueryPeriod, ...]:
@@ -172,12 +219,12 @@ class QueryIntent:
     def is_about_period(self) -> bool:
         """Return whether the query asks what happened or was said in a period, and names no topic.
 
-        For example, "What did Anna talk about last week?" is about a period: a given name is no topic. The
-        result is False for a query about plans, and for one about the time before or after a period.
+        For example, "What did Anna talk about last week?" is about a period: a name is no topic. The result
+        is False for a query about plans, and for one about the time before or after a period.
         """
         if not self._split.periods or self.antecedents:
             return False
-        topic = " ".join(each.text for each in self._undated_words if not _is_given_name(each))
+        topic = " ".join(each.text for each in self._undated_words if each not in self._names)
         return (
             not self._speaks_of_plans
             and BEFORE_OR_AFTER.isdisjoint(each.text.lower() for each in self._undated_words)
@@ -194,10 +241,15 @@ class QueryIntent:
             others |= {"going", "doing"}
         return not (PLANS - others).isdisjoint(self._word_set)
 
+    @property
+    def has_name(self) -> bool:
+        """Return whether the query has a name, as of a person, outside the phrases of its periods."""
+        return bool(self._names)
+
     @cached_property
-    def has_given_name(self) -> bool:
-        """Return whether the query has a capitalised given name outside the phrases of its periods."""
-        return any(map(_is_given_name, self._undated_words))
+    def _names(self) -> frozenset[DateWord]:
+        """Return the known given names outside of periods, and other capitalised words that are subjects."""
+        return frozenset(each for gap in self._split.gaps for each in _list_names(gap, self.text))
 
     @cached_property
     def _split(self) -> PeriodSplit:
@@ -237,6 +289,14 @@ class QueryIntent:
         return split_words(self.text)
 
     @cached_property
+    def _searched_text(self) -> str:
+        """Return the words of the query to search for."""
+        if self.searches_relative_times:
+            return self.text
+        words = split_date_words(self.text[:LOOKED_AT])
+        return " ".join(each.text for each in words if each.kind not in RELATIVE_KINDS)
+
+    @cached_property
     def terms(self) -> frozenset[int]:
         """Return the ids of the stemmed words of the query and its antecedents, without stop words."""
         return frozenset(self.term_weights)
@@ -244,7 +304,7 @@ class QueryIntent:
     @cached_property
     def term_weights(self) -> dict[int, float]:
         """Return the weight of each term: 1 for words of the query, less for words of preceding messages."""
-        return weigh_query_terms(self.text, self.antecedents)
+        return weigh_query_terms(self._searched_text, self.antecedents)
 
     @cached_property
     def words(self) -> Sparse:
@@ -256,7 +316,36 @@ class QueryIntent:
 
 def _is_given_name(word: DateWord) -> bool:
     """Return whether a word is a capitalised given name, other than one with a role in dates, as "April"."""
-    return word.kind is WordKind.OTHER and word.text[0].isupper() and is_given_name(word.text.lower())
+    return _is_capitalised(word) and is_given_name(word.text.lower())
+
+
+def _list_names(gap: Sequence[DateWord], query: str) -> Iterator[DateWord]:
+    """Yield the words that are names among the words between two periods of a query.
+
+    A name is a known given name, or a capitalised word that is the subject, as in "What did Tomasz say?". In
+    English, the subject follows an auxiliary verb, or another name. In Russian, a capitalised word is the
+    subject if the query has one of `_OBJECTS`, if no preposition is before the word, and if it is no common
+    word of the dictionary. In a query in capitals, only known given names are names.
+    """
+    has_object = not _OBJECTS.isdisjoint(split_words(query))
+    is_cased = not query.isupper()
+    is_subject = after_name = False
+    for place, word in enumerate(gap):
+        text = word.text.lower()
+        if is_cyrillic(text):
+            is_common = is_known_word(text) and not is_proper_name(text)
+            after_preposition = place > 0 and "PREP" in list_grammemes(gap[place - 1].text.lower())
+            is_subject = place > 0 and has_object and not is_common and not after_preposition
+        may_be_name = is_cased and is_subject and text not in FIRST_PERSON
+        is_name = _is_given_name(word) or (may_be_name and _is_capitalised(word))
+        if is_name:
+            yield word
+        is_subject = is_name or text in _AUXILIARIES or (after_name and text in CONJUNCTIONS)
+        after_name = is_name
+
+
+def _is_capitalised(word: DateWord) -> bool:
+    return word.kind is WordKind.OTHER and word.text[0].isupper()
 
 
 def _is_within_periods(gaps: Sequence[Sequence[DateWord]]) -> bool:

@@ -333,6 +333,22 @@ async def test_a_question_about_a_period_finds_its_messages(
     assert await found(stock, "What happened yesterday?", "acme.u2", scope=["messages"]) == []
 
 
+@pytest.mark.parametrize("name", ["Anna", "Tomasz"])
+async def test_a_question_about_a_period_is_not_answered_by_its_words_at_another_time(
+    stock: Stock, mnemon_with_vectors: Deployment, name: str
+) -> None:
+    """Anna is a known given name, and Tomasz is none."""
+    now = datetime.now(UTC)
+    old, yesterday = ((now - timedelta(days=days)).isoformat() for days in (4, 1))
+    await stock.say("I met a nice restorer yesterday", name=name, id="restorer", sent_at=old)
+    seq = await stock.say("Boiled eggs again", name=name, id="eggs", sent_at=yesterday)
+    await indexed(stock, seq)
+
+    hits = await found(stock, f"What did {name} do yesterday?", scope=["messages"], threshold=0)
+
+    assert hits == ["eggs", "restorer"]
+
+
 @pytest.mark.parametrize(
     "query",
     [
