@@ -31,6 +31,8 @@ class WordKind(StrEnum):
     ONE_AND_A_HALF = "1"
     FEW = "Q"
     ORDINAL = "O"
+    DAY_OF_MONTH = "4"
+    """«числа», after the number of a day: «14 числа прошлого месяца» (the 14th of last month)."""
     MONTH = "M"
     AMBIGUOUS_MONTH = "A"
     """An English month whose name is also another word or a given name."""
@@ -201,6 +203,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         ),
     ),
     **_map_words(_KIND.ORDINAL, 30, "thirtieth тридцатый тридцатого тридцатое тридцатом"),
+    **_map_words(_KIND.DAY_OF_MONTH, 0, "числа числу"),
     **{
         name.lower(): DateWord(_KIND.AMBIGUOUS_MONTH if name.lower() in _AMBIGUOUS else _KIND.MONTH, number)
         for number, name in enumerate(months.ENGLISH, 1)

@@ -145,6 +145,16 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRan
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1), unit)]
 
 
+def _read_day_of_month(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "the 14th of last month"; None if the month has no such day."""
+    day, shift = match.get_number("day"), match.get_number("shift")
+    assert day is not None
+    assert shift is not None
+    month = build_month(match.today.year, match.today.month + shift)
+    named = month.first + timedelta(days=day - 1)
+    return (match.found.end(), [build_day(named)]) if month.first <= named < month.after else None
+
+
 def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     """Read "two Fridays ago" and "a couple of weekends ago", counted from the last one before today."""
     number, weekday = match.get_number("few") or match.get_number("count") or 1, match.get_number("weekday")
@@ -433,6 +443,21 @@ def _read_weekday_of_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | 
     return whole[0], [build_weekend(day) if weekday is None else build_day(day, "weekday")]
 
 
+def _read_week_of_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "the week of 9 March" and "the weekend of 14 March": those with this day.
+
+    Without a year, the day is the latest one. If no day follows, the result is None.
+    """
+    inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
+    if inner is None or [each.unit for each in inner.ranges] != ["day"]:
+        return None
+    (dates,) = inner.ranges
+    if dates.is_yearly and dates.first > match.today:
+        dates = set_year(dates, dates.first.year - 1)
+    build = build_weekend if match.get_kind("unit") is WordKind.WEEKEND else build_week
+    return inner.end, [build(dates.first)]
+
+
 def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
     return tuple(_PhraseRule(compile_pattern(pattern), read) for pattern, read in rules)
 
@@ -451,6 +476,7 @@ _PART_RULES: Final = _build_rules(
         "(?<! EVERY) (?P<place> [ORDINAL LAST PAST]) WEEKDAY_OR_WEEKEND [OF IN ON]? THE?",
         _read_weekday_of_period,
     ),
+    ("(?P<unit> [WEEK_UNIT WEEKEND]) OF THE?", _read_week_of_day),
     ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
@@ -497,6 +523,8 @@ _CALENDAR_RULES: Final = _build_rules(
         "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) MAYBE_OF_YEAR",
         _read_days_of_month,
     ),
+    ("(?P<day> ORDINAL) OF THE? (?P<shift> SHIFT) MONTH_UNIT", _read_day_of_month),
+    ("(?P<day> DAY_NUMBER) DAY_OF_MONTH (?P<shift> SHIFT) MONTH_UNIT", _read_day_of_month),
     ("(?P<season> ANY_SEASON) OF? (?P<pair> SEVERAL_YEARS)", _read_pair),
     ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
     (
@@ -508,7 +536,7 @@ _CALENDAR_RULES: Final = _build_rules(
     ),
     ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
     ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
-    ("(?P<shift> [LAST NEXT]) (?P<month> AMBIGUOUS_MONTH)", _read_month),
+    ("(?P<shift> [LAST NEXT]) (?P<month> AMBIGUOUS_MONTH | SHORT_MONTH)", _read_month),
     ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
     ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
     ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
@@ -562,6 +590,7 @@ _BARE_RULES: Final = _build_rules(
 """Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
 _GUARDED_RULES: Final = _build_rules(
+    ("(?<= [IN DURING SINCE]) (?P<month> SHORT_MONTH)", _read_month),
     (
         (
             "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | (?<= LONG_MONTH YEAR [TO DASH]) )"
