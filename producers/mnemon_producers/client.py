@@ -275,6 +275,7 @@ class MemoryClient(MemoryTools):
         task_id: str | None = None,
         conversation: str | None = None,
         preceding: Iterable[str] = (),
+        now: datetime | None = None,
     ) -> ContextReplyV1:
         """Return the context to put before a model for its next answer to the user.
 
@@ -294,6 +295,8 @@ class MemoryClient(MemoryTools):
             conversation: None means the user's current conversation.
             preceding: the last messages before the query, oldest first, at most four. A query that depends
                 on them, such as `and when was that?`, is searched with their words too.
+            now: the time to which words of the query such as `yesterday` are relative, UTC unless it has an
+                offset. Default: the time of the request, or that of `as_of`.
         """
         try:
             request = ContextV1.create_strict(
@@ -305,6 +308,7 @@ class MemoryClient(MemoryTools):
                 task_id=task_id,
                 conversation=conversation,
                 preceding=preceding or None,
+                now=now,
             )
             return await self._questioner.ask(user, "context", request, ContextReplyV1)
         except AskFailed as failed:

@@ -134,6 +134,7 @@ class FactTools:
         origin: Origin | None = None,
         conversation: str | None = None,
         preceding: Iterable[str] = (),
+        now: datetime | None = None,
     ) -> SearchReplyV2:
         """Search facts, or the scopes of `scope`, best hit first.
 
@@ -159,6 +160,8 @@ class FactTools:
                 means the current conversation.
             preceding: the last messages before the query, oldest first, at most four. A query that depends
                 on them, such as `and when was that?`, is searched with their words too.
+            now: the time to which words of the query such as `yesterday` are relative, UTC unless it has an
+                offset. Default: the time of the request, or that of `as_of`.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched, and `embedding` or `reranker` if
@@ -174,6 +177,7 @@ class FactTools:
             "scope": scope if scope is not None else _DOCUMENTS if collection or origin else None,
             "conversation": conversation,
             "preceding": preceding or None,
+            "now": now,
         }
         request = SearchV2.create_strict(
             query=query,

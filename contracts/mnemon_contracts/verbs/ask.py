@@ -29,6 +29,14 @@ Preceding = Annotated[
     ),
 ]
 
+Now = Annotated[
+    Moment | None,
+    Field(
+        description="Time to which words of the query such as `yesterday` are relative. Default: the time of "
+        "the request, or that of `as_of`. Whether facts have expired does not depend on it."
+    ),
+]
+
 MinSeq = Annotated[
     LogPosition | None,
     Field(
@@ -145,6 +153,7 @@ class ContextV1(Contract):
         default=None, description="Id of the conversation. Default: the current conversation."
     )
     preceding: Preceding = None
+    now: Now = None
 
 
 class ContextSection(Contract):

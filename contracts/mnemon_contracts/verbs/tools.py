@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mnemon_contracts.base import Contract, Identifier, JsonObject, LogPosition, Moment, MomentOrDay, Text
 from mnemon_contracts.events.memory import Fact, Kind, Origin, Reason, Tier
-from mnemon_contracts.verbs.ask import AsOf, MinSeq, Preceding, Reply, StoredMessage
+from mnemon_contracts.verbs.ask import AsOf, MinSeq, Now, Preceding, Reply, StoredMessage
 
 Scope = Literal["memories", "messages", "documents"]
 """Scopes of version 1 of `search` and `get`."""
@@ -69,6 +69,7 @@ class SearchRequest(Contract):
     )
     min_seq: MinSeq = None
     as_of: AsOf = None
+    now: Now = None
     collection: Text | None = Field(
         default=None,
         description="Search only documents of this collection, such as a repository. A request with "

@@ -8,8 +8,10 @@ from mnemon.cli.memory.requests import (
     AsOfOption,
     MemoryRequest,
     MinSeqOption,
+    NowOption,
     PrecedingOption,
     parse_as_of,
+    parse_now,
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.display_text import make_printable
@@ -28,6 +30,7 @@ def context(
         ),
     ] = None,
     preceding: PrecedingOption = None,
+    now: NowOption = None,
     format_: Annotated[
         str, typer.Option("--format", help="Format of the context: messages, xml, blocks or markdown.")
     ] = "messages",
@@ -60,6 +63,7 @@ def context(
     wanted: dict[str, Any] = {
         "query": query,
         "preceding": preceding or None,
+        "now": parse_now(now),
         "format": format_,
         "budget": budget,
         "conversation": conversation,

@@ -15,10 +15,12 @@ from mnemon.cli.memory.requests import (
     KindOption,
     MemoryRequest,
     MinSeqOption,
+    NowOption,
     PrecedingOption,
     TierOption,
     parse_as_of,
     parse_importance,
+    parse_now,
 )
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
@@ -145,6 +147,7 @@ def search(
         str | None, typer.Option(help="Search only documents of this collection. Default: no restriction.")
     ] = None,
     preceding: PrecedingOption = None,
+    now: NowOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each hit's score.")] = False,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
@@ -169,6 +172,7 @@ def search(
         "threshold": threshold,
         "explain": explain,
         "preceding": preceding or (),
+        "now": parse_now(now),
         "min_seq": min_seq,
         "as_of": parse_as_of(as_of_),
     }

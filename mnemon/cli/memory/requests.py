@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
-from mnemon.cli.options.moment import parse_moment
+from mnemon.cli.options.moment import parse_moment, parse_time
 from mnemon.cli.options.target import (
     DataOption,
     complete_command,
@@ -46,6 +46,14 @@ PrecedingOption = Annotated[
         help="Message before the query. Repeat the option for several, oldest first, at most four. A query "
         "that depends on them, such as `and when was that?`, is searched with their words too. Default: "
         "none.",
+    ),
+]
+NowOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Time to which words of the query such as `yesterday` are relative, UTC unless it has an "
+        "offset. Default: the present, or the time of --as-of.",
     ),
 ]
 AsOfOption = Annotated[
@@ -99,6 +107,11 @@ def parse_as_of(given: str | None) -> int | datetime | None:
     End the command with code 2 if the value is invalid or in the future.
     """
     return None if given is None else parse_moment("--as-of", given)
+
+
+def parse_now(given: str | None) -> datetime | None:
+    """Parse the value of a `NowOption`, which may be None; end the command with code 2 if it is no time."""
+    return None if given is None else parse_time("--now", given)
 
 
 def parse_importance(given: str | None) -> int | str | None:

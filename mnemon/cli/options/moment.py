@@ -1,4 +1,4 @@
-"""Parsing of moments in options: a log position, or a time."""
+"""Parsing of options: a time, or a moment, which is a log position or a time."""
 
 from datetime import UTC, datetime
 
@@ -12,15 +12,23 @@ def parse_moment(option: str, text: str) -> int | datetime:
     """
     if text.isdecimal():
         return int(text)
+    time = parse_time(option, text, "neither a log position nor a time")
+    if time > datetime.now(UTC):
+        refuse(ExitCode.USAGE_ERROR, f"{option} {text} is in the future", "Give a time in the past")
+    return time
+
+
+def parse_time(option: str, text: str, problem: str = "no time") -> datetime:
+    """Parse a time; one without an offset is UTC.
+
+    End the command with code 2 if the value is no time; the error calls it `problem`.
+    """
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         refuse(
             ExitCode.USAGE_ERROR,
-            f"{option} {text!r} is neither a log position nor a time",
+            f"{option} {text!r} is {problem}",
             "Write a time such as 2026-11-21T10:00:00Z",
         )
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    if time > datetime.now(UTC):
-        refuse(ExitCode.USAGE_ERROR, f"{option} {text} is in the future", "Give a time in the past")
-    return time
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

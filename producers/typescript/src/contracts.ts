@@ -251,6 +251,10 @@ export interface ContextV1 {
    * Last messages before the query, oldest first, at most four. A query that depends on them, such as `and when was that?`, is searched with their words too. Only the first 400 characters of each message are used.
    */
   preceding?: string[] | null;
+  /**
+   * Time to which words of the query such as `yesterday` are relative. Default: the time of the request, or that of `as_of`. Whether facts have expired does not depend on it.
+   */
+  now?: string | Date | null;
 }
 /**
  * One page of documents.
@@ -1119,6 +1123,10 @@ export interface SearchV1 {
    */
   as_of?: string | Date | number | null;
   /**
+   * Time to which words of the query such as `yesterday` are relative. Default: the time of the request, or that of `as_of`. Whether facts have expired does not depend on it.
+   */
+  now?: string | Date | null;
+  /**
    * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents. Default: no restriction.
    */
   collection?: string | null;
@@ -1221,6 +1229,10 @@ export interface SearchV2 {
    * Former time or log position as of which to answer. Requires a snapshot that `mnemon rebuild --until` has made; without one, the error is `not_found`. Default: now.
    */
   as_of?: string | Date | number | null;
+  /**
+   * Time to which words of the query such as `yesterday` are relative. Default: the time of the request, or that of `as_of`. Whether facts have expired does not depend on it.
+   */
+  now?: string | Date | null;
   /**
    * Search only documents of this collection, such as a repository. A request with `collection` or `origin`, and without `scope`, searches only documents. Default: no restriction.
    */
@@ -2595,7 +2607,7 @@ export const EVENT_SCHEMAS: Record<keyof ChatEvents, object[]> = {
 /** Schemas of the versions of each request, from version 1 on; they refuse unknown fields. */
 export const REQUEST_SCHEMAS: Record<keyof Requests, object[]> = {
   context: [
-    { "properties": { "query": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "format": { "enum": [ "messages", "xml", "blocks", "markdown" ], "type": "string" }, "budget": { "anyOf": [ { "minimum": 1, "type": "integer" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "task_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
+    { "properties": { "query": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "format": { "enum": [ "messages", "xml", "blocks", "markdown" ], "type": "string" }, "budget": { "anyOf": [ { "minimum": 1, "type": "integer" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "task_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] }, "now": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
   ],
   document: [
     { "properties": { "action": { "enum": [ "list", "add", "remove" ], "type": "string" }, "document_id": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "title": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "text": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "source": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] }, "limit": { "maximum": 1000, "minimum": 0, "type": "integer" }, "after": { "anyOf": [ { "type": "string" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },
@@ -2623,8 +2635,8 @@ export const REQUEST_SCHEMAS: Record<keyof Requests, object[]> = {
     { "properties": { "text": { "type": "string" }, "kind": { "anyOf": [ { "enum": [ "user_fact", "preference", "event", "conversation_insight", "conversation_summary" ], "type": "string" }, { "type": "null" } ] }, "tier": { "anyOf": [ { "enum": [ "profile", "working", "archive" ], "type": "string" }, { "type": "null" } ] }, "importance": { "anyOf": [ { "type": "integer" }, { "enum": [ "high", "normal", "low" ], "type": "string" }, { "type": "null" } ] }, "expires_at": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" }, { "type": "string", "format": "date" } ] } }, "required": [ "text" ], "type": "object", "additionalProperties": false },
   ],
   search: [
-    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
-    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents", "summaries", "short", "medium", "long" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
+    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "now": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
+    { "properties": { "query": { "type": "string" }, "limit": { "maximum": 100, "minimum": 1, "type": "integer" }, "threshold": { "anyOf": [ { "maximum": 1, "minimum": 0, "type": "number" }, { "type": "null" } ] }, "scope": { "items": { "enum": [ "memories", "messages", "documents", "summaries", "short", "medium", "long" ], "type": "string" }, "type": "array" }, "explain": { "type": "boolean" }, "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "as_of": { "anyOf": [ { "format": "date-time", "type": "string" }, { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "now": { "anyOf": [ { "format": "date-time", "type": "string" }, { "type": "null" } ] }, "collection": { "anyOf": [ { "type": "string" }, { "type": "null" } ] }, "origin": { "anyOf": [ { "enum": [ "folder", "repository" ], "type": "string" }, { "type": "null" } ] }, "conversation": { "anyOf": [ { "maxLength": 255, "minLength": 1, "type": "string" }, { "type": "null" } ] }, "preceding": { "anyOf": [ { "items": { "type": "string" }, "maxItems": 4, "type": "array" }, { "type": "null" } ] } }, "required": [ "query" ], "type": "object", "additionalProperties": false },
   ],
   status: [
     { "properties": { "min_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] }, "event_seq": { "anyOf": [ { "maximum": 9223372036854776000, "minimum": 0, "type": "integer" }, { "type": "null" } ] } }, "type": "object", "additionalProperties": false },

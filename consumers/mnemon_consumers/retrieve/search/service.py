@@ -65,10 +65,15 @@ class Search:
         self._statistics.expire_counts()
 
     async def embed_query(
-        self, owner: Owner, query: str, now: datetime, preceding: Sequence[str] = ()
+        self,
+        owner: Owner,
+        query: str,
+        now: datetime,
+        preceding: Sequence[str] = (),
+        reference: datetime | None = None,
     ) -> EmbeddedQuery:
         """Return a query with its vector, as `QueryEmbedder.embed_query` does."""
-        return await self._query_embedder.embed_query(owner, query, now, preceding)
+        return await self._query_embedder.embed_query(owner, query, now, preceding, reference)
 
     async def find_hits(
         self,

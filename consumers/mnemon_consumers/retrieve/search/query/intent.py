@@ -215,6 +215,10 @@ class QueryIntent:
         others = (find_periods(antecedent.text, self.now) for antecedent in self.antecedents)
         return next(filter(None, (self._split.periods, *others)), ())
 
+    def list_latest_periods(self) -> list[tuple[datetime, datetime]]:
+        """Return start and end of each period; of a yearly one, those of the latest that has begun."""
+        return [each.find_latest_recurrence(self.now) for each in self.periods] if self.now else []
+
     @cached_property
     def is_about_period(self) -> bool:
         """Return whether the query asks what happened or was said in a period, and names no topic.

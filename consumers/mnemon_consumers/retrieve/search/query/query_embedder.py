@@ -57,18 +57,24 @@ class QueryEmbedder:
         self._resumes_at = 0.0
 
     async def embed_query(
-        self, owner: Owner, query: str, now: datetime, preceding: Sequence[str] = ()
+        self,
+        owner: Owner,
+        query: str,
+        now: datetime,
+        preceding: Sequence[str] = (),
+        reference: datetime | None = None,
     ) -> EmbeddedQuery:
         """Return a query with its vector, or without one if the embedding model fails.
 
         Args:
             owner: the user whose memory is searched.
             query: a sentence, a question or some words; the first `LOOKED_AT` characters count.
-            now: the moment of the search; "yesterday" in the query is the day before, in the time zone of
-                this moment.
+            now: the moment of the search; facts that expire at or before it count as expired.
             preceding: the messages before the query, oldest first; a query that stands alone ignores them.
+            reference: the moment to which "yesterday" in the query is relative, in its own time zone;
+                default `now`.
         """
-        intent = QueryIntent(query[:LOOKED_AT], now, tuple(preceding))
+        intent = QueryIntent(query[:LOOKED_AT], reference or now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
         meaning, degraded = await self._embed_intent(intent, statistics.tokens)
         return EmbeddedQuery(owner, intent, meaning, degraded, statistics, now)

@@ -106,7 +106,7 @@ class MessageSearch:
         With more than `MAX_PERIODS` periods, or one longer than `MAX_PERIOD_LENGTH`, the result is empty.
         """
         query = inputs.query
-        periods = [each.find_latest_recurrence(query.now) for each in query.intent.periods]
+        periods = query.intent.list_latest_periods()
         if len(periods) > MAX_PERIODS or any(end - start > MAX_PERIOD_LENGTH for start, end in periods):
             return {}
         loaded = await asyncio.gather(

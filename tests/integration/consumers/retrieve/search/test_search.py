@@ -1,6 +1,7 @@
 """Searches from end to end: publication, projection, indexing, and requests without the client of mnemon."""
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -331,6 +332,23 @@ async def test_a_question_about_a_period_finds_its_messages(
     both = await found(stock, "What happened yesterday?", scope=["messages"], threshold=0.3)
     assert set(both) == {"boiler", "кухня"}
     assert await found(stock, "What happened yesterday?", "acme.u2", scope=["messages"]) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"), [("2023-05-09T12:00:00Z", "boiler"), ("2023-06-20T12:00:00+03:00", "roof")]
+)
+async def test_times_in_a_query_are_relative_to_the_given_time(
+    stock: Stock, mnemon_with_vectors: Deployment, now: str, expected: str
+) -> None:
+    for name, at in ("boiler", "2023-05-03T10:00:00Z"), ("roof", "2023-06-14T10:00:00Z"):
+        seq = await stock.say(f"The {name} broke down", id=name, sent_at=at)
+    await indexed(stock, seq)
+
+    for query in "What happened last week?", "Что было на прошлой неделе?":
+        assert await found(stock, query, scope=["messages"], now=now) == [expected]
+    reply = await stock.ask("context", query="What happened last week?", now=now, conversation="another")
+    shown = " ".join(message["content"] for message in reply["messages"])
+    assert re.findall("The (.+) broke down", shown) == [expected]
 
 
 @pytest.mark.parametrize("name", ["Anna", "Tomasz"])
