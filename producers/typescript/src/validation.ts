@@ -12,6 +12,10 @@ const BODY_LIMIT = 1_048_576;
 /** Maximum number of objects and arrays around a value of a body, the body included. The memory cannot parse more. */
 const NESTING_LIMIT = 200;
 
+/** First and last year of a time that can be stored. */
+const FIRST_YEAR = 2;
+const LAST_YEAR = 9_998;
+
 /** Keywords whose errors only repeat the error of a part of the value. */
 const WRAPPERS = new Set(["properties", "anyOf", "items", "$ref", "additionalProperties"]);
 
@@ -58,7 +62,18 @@ export function checkEvent(event: keyof ChatEvents, body: ChatEvents[keyof ChatE
       throw new InvalidBody(field, `has ${size} bytes, and the limit is ${ID_LIMIT}; send a shorter id`);
     }
   }
+  checkYear((body as Partial<MessageV1>).sent_at);
   return checked;
+}
+
+/** Checks the year of a time, as written and in UTC: a schema cannot bound a time. */
+function checkYear(sentAt: MessageV1["sent_at"]): void {
+  if (sentAt == null) return;
+  const written = sentAt instanceof Date ? sentAt.toISOString() : sentAt;
+  const years = [Number(written.slice(0, 4)), new Date(written).getUTCFullYear()];
+  if (years.some((year) => year < FIRST_YEAR || year > LAST_YEAR)) {
+    throw new InvalidBody("sent_at", `must be in the years ${FIRST_YEAR} to ${LAST_YEAR}`);
+  }
 }
 
 function check(schemas: object[], body: object): CheckedBody {

@@ -14,6 +14,7 @@ const ROOT = new URL("../../../", import.meta.url).pathname;
 /** Runs Python expressions, each with the client `memory`; prints their errors as JSON. */
 const PYTHON = `
 import asyncio, json, sys
+from datetime import UTC, datetime
 from mnemon_contracts.verbs.ask import RejectedEvent
 from mnemon_contracts.verbs.tools import ForgetReplyV1
 from mnemon_producers.client import MemoryClient
@@ -56,6 +57,10 @@ const CASES = [
   [publish({ id: "x".repeat(300) }), 'memory.publish("u", "user", "hi", id="x" * 300)'],
   [publish({ task_id: "я".repeat(200) }), 'memory.publish("u", "user", "hi", task_id="я" * 200)'],
   [publish({ sent_at: "2026-02-31T10:00:00Z" }), 'memory.publish("u", "user", "hi", sent_at="2026-02-31T10:00:00Z")'],
+  [
+    publish({ sent_at: "0001-01-01T00:00:00Z" }),
+    'memory.publish("u", "user", "hi", sent_at=datetime(1, 1, 1, tzinfo=UTC))',
+  ],
   [publish({ tool_calls: [{ nam: "x" }] }), 'memory.publish("u", "user", "hi", tool_calls=[{"nam": "x"}])'],
   [
     (memory) => memory.save("u", "Likes tea", { expires_at: "soon" }),
