@@ -1,10 +1,14 @@
 """Transports of the server: the standard streams of a process, or HTTP with a token."""
 
 import hmac
+import re
+import sys
+from io import TextIOWrapper
 from math import ceil
 from typing import Any, Final
 from urllib.parse import unquote
 
+import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
@@ -23,11 +27,33 @@ PATH: Final = "/mcp"
 USER_HEADER: Final = "Mnemon-User"
 """Header that names the user of a request if the server is for all users of a tenant."""
 
+_ESCAPE: Final = re.compile(
+    r"\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|(ud[89a-f][\da-f]{2})|.)", re.IGNORECASE
+)
+"""An escape in JSON: a pair of surrogates, a lone surrogate, which is the group, or any other."""
+
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve the parent process until it closes the standard input."""
-    async with stdio_server() as (requests, replies):
+    lines = _RequestLines(TextIOWrapper(sys.stdin.buffer, "utf-8", "replace"))
+    async with stdio_server(lines) as (requests, replies):
         await server.run(requests, replies, server.create_initialization_options())
+
+
+class _RequestLines(anyio.AsyncFile[str]):
+    """Lines of the standard input, with U+FFFD in the place of lone surrogates.
+
+    The MCP library answers no request that it cannot read as JSON, so the client would wait in vain. Clients
+    in JavaScript send half of an emoji as a lone surrogate, if they or a model cut a text there.
+    """
+
+    async def readline(self) -> str:
+        return replace_lone_surrogates(await super().readline())
+
+
+def replace_lone_surrogates(json: str) -> str:
+    """Return JSON with U+FFFD in the place of each escaped lone surrogate."""
+    return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], json)
 
 
 def create_http_application(server: Server[Any], host: str, token: str) -> ASGIApp:

@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from mcp.client.client import Client
 
 
+INTRODUCTION: dict[str, Any] = {
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
 async def call(client: "Client", tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result
@@ -53,36 +64,55 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
     await connection.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-async def test_signal_ends_stdio_server_while_its_input_is_open(
-    shared: Up, tmp_path: Path, number: signal.Signals
-) -> None:
-    client = {
-        "protocolVersion": "2024-11-05",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    }
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
-    answer = tmp_path / "answer"
+@asynccontextmanager
+async def answered(up: Up, folder: Path, *requests: dict[str, Any]) -> AsyncIterator[tuple[Any, Path]]:
+    """Start `mnemon mcp`, and send the requests; yield the process, and the file with its answers.
+
+    The standard input stays open for the duration of the block.
+    """
+    answers = folder / "answers"
     reading, writing = os.pipe()
     with (
         os.fdopen(reading, "rb"),
         os.fdopen(writing, "wb", buffering=0) as questions,
-        answer.open("wb") as output,
-        (tmp_path / "errors").open("wb") as errors,
+        answers.open("wb") as output,
+        (folder / "errors").open("wb") as errors,
     ):
         process = await start_mnemon(
-            *("mcp", "--tenant", "mcp", "--user", "anna", "--data", shared.data),
+            *("mcp", "--tenant", "mcp", "--user", "anna", "--data", up.data),
             environment={},
             source=reading,
             output=output,
             errors=errors,
         )
-        questions.write(json.dumps(request).encode() + b"\n")
-        await until(lambda: b'"id":1' in answer.read_bytes() or process.returncode is not None)
+        for request in (INTRODUCTION, *requests):
+            questions.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
+        last = f'"id":{[INTRODUCTION, *requests][-1]["id"]}'.encode()
+        await until(lambda: last in answers.read_bytes() or process.returncode is not None)
+        yield process, answers
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_signal_ends_stdio_server_while_its_input_is_open(
+    shared: Up, tmp_path: Path, number: signal.Signals
+) -> None:
+    async with answered(shared, tmp_path) as (process, _):
         process.send_signal(number)
         async with asyncio.timeout(TIMEOUT):
             assert await process.wait() == -number
+
+
+async def test_request_with_half_of_an_emoji_is_answered(shared: Up, tmp_path: Path) -> None:
+    halved = {"name": "memory_search", "arguments": {"query": "tin trains \ud83d"}}
+    call = {"id": 2, "method": "tools/call", "params": halved}
+    async with answered(shared, tmp_path, {"method": "notifications/initialized"}, call) as (
+        process,
+        answers,
+    ):
+        process.terminate()
+        await process.wait()
+    _, answer = map(json.loads, answers.read_text().splitlines())
+    assert (answer["id"], answer["result"]["isError"]) == (2, False)
 
 
 async def test_mcp_serves_over_stdio(shared: Up) -> None:
