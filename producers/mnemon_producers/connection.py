@@ -104,7 +104,10 @@ def find_denial(connection: Client, before: Exception | None, *subjects: str) ->
         return None
     is_new = connection.last_error is not before
     if is_new and any(f'"{subject.lower()}"' in remark for subject in subjects):
-        return f"{remark}; allow the subject in the permissions of this NATS user"
+        return (
+            f"{remark}; give the tenant of this login, or allow the subject in the permissions of this NATS "
+            "user"
+        )
     inbox, _, _ = connection.new_inbox().rpartition(".")
     if f'"{inbox.lower()}.' in remark:
         return f"{remark}; connect with the inbox_prefix that the permissions of this NATS user allow"

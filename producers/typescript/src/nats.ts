@@ -170,7 +170,8 @@ function describeFailure(failure: Error, problems: Problems): AttemptFailed {
     return buildFailure("refused", `${cause.message}; send a shorter text`, false);
   }
   if (cause instanceof errors.PermissionViolationError) {
-    return buildFailure("refused", `${cause.message}; allow the subject in the permissions of this NATS user`, false);
+    const nextStep = "give the tenant of this login, or allow the subject in the permissions of this NATS user";
+    return buildFailure("refused", `${cause.message}; ${nextStep}`, false);
   }
   const isClosed = cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError;
   if (isClosed) return buildFailure("unavailable", "the connection is closed; connect again", false);

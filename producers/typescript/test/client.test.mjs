@@ -483,5 +483,7 @@ test("nats: a login reaches its own tenant only", { skip: LOGIN ? false : "no se
   assert.equal((await own.context("u")).error.code, "unavailable", "no process answers there");
   const other = await connectNats(LOGIN, { tenant: "B", timeouts, connection: { inboxPrefix: "_INBOX_A" } });
   await assert.rejects(other.publish("u", "user", "hi"), { name: "PublishFailed", code: "refused", retryable: false });
-  await Promise.all([own.close(), other.close()]);
+  const mistaken = await connectNats(LOGIN, { tenant: "B", timeouts });
+  await assert.rejects(mistaken.history("u"), { code: "refused", message: /; give the tenant of this login, or / });
+  await Promise.all([own.close(), other.close(), mistaken.close()]);
 });
