@@ -3,7 +3,9 @@
 import { createInterface } from "node:readline/promises";
 import { connect } from "@nats-io/transport-node";
 
-const [tenant, user] = ["node", process.argv[2] ?? "me"];
+// Spells an id for a subject; docs/contracts.md has the whole rule.
+const encode = (id) => id.replace(/[.*>% ]/g, (one) => `%${one.charCodeAt().toString(16).toUpperCase()}`);
+const [tenant, user] = ["node", encode(process.argv[2] ?? "me")];
 const { MNEMON_NATS_URL, MNEMON_MODEL_URL, MNEMON_MODEL, OPENAI_API_KEY } = process.env;
 const nats = await connect({ servers: MNEMON_NATS_URL ?? "nats://127.0.0.1:4222" });
 

@@ -62,7 +62,7 @@ async def test_node_scripts_publish_and_ask(shared: Up, node: Path) -> None:
     told = "My cello annoys Porto\nWhat annoys them?\n"
     with ProviderServer() as model:
         servers = {"MNEMON_NATS_URL": shared.endpoints.nats, "MNEMON_MODEL_URL": model.openai_url}
-        done = await run_program("node", "bot.mjs", "anna", folder=node, told=told, **servers)
+        done = await run_program("node", "bot.mjs", "anna@example.com", folder=node, told=told, **servers)
     assert done.code == 0, done.err
     assert "cello" in done.out.splitlines()[-1], "from the question before"
 
