@@ -11,6 +11,7 @@ from mnemon_contracts.base import Contract, check_body_size, describe_first_prob
 from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
+from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
 from mnemon_producers import tracing
 from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
 from mnemon_producers.connection import find_denial
@@ -24,6 +25,11 @@ ReplyT = TypeVar("ReplyT", bound=Reply)
 
 _SLOW = "save", "update", "forget", "erase"
 """Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of the lexicon."""
+
+_UNCONFIRMED = (
+    ", but the change may take effect; read the memory before you repeat the request, which may make another "
+    "change"
+)
 
 _OTHER_VERSION = "Check that the client and the deployment have the same version of mnemon"
 
@@ -101,9 +107,10 @@ class Questioner:
             if self._connection.is_closed:  # nats-py waits for the reply all the same
                 problem = f"no reply to {verb}: the connection was closed; connect again"
                 raise _build_failure("unavailable", problem, retryable=False) from error
-            raise _build_failure(
-                "timeout", f"no reply to {verb} within {patience} s; repeat the request"
-            ) from error
+            problem = f"no reply to {verb} within {patience} s"
+            if _is_repeatable(request, request_id):
+                raise _build_failure("timeout", f"{problem}; repeat the request") from error
+            raise _build_failure("timeout", f"{problem}{_UNCONFIRMED}", retryable=False) from error
         except nats.errors.Error as error:
             raise _build_failure(
                 "unavailable",
@@ -111,6 +118,16 @@ class Questioner:
                 retryable=not self._connection.is_closed,
             ) from error
         return _parse_reply(verb, expected, answer.data)
+
+
+def _is_repeatable(request: Contract, request_id: str | None) -> bool:
+    """Return whether a request that took effect has no further effect if it is repeated."""
+    match request:
+        case TasksV1(action="add", task_id=None) | DocumentV1(action="add", document_id=None):
+            return request_id is not None
+        case UpdateV2(query=str()) | ForgetV1(query=str()):
+            return False
+    return True
 
 
 def _encode_request(request: Contract) -> bytes:

@@ -361,7 +361,8 @@ export class MemoryClient implements AsyncDisposable {
     const timeout = SLOW_VERBS.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
     return this.#run(async () => {
       try {
-        return readReply(verb, await this.#transport.request({ user, verb, version, json }, timeout));
+        const isRepeatable = canRepeat(verb, request);
+        return readReply(verb, await this.#transport.request({ user, verb, version, json, isRepeatable }, timeout));
       } catch (failure) {
         if (!(failure instanceof AttemptFailed)) throw failure;
         throw failure.error.code === "moved" ? new TenantMoved(failure.error) : new AskFailed(failure.error);
@@ -448,6 +449,22 @@ export class MemoryClient implements AsyncDisposable {
     } finally {
       this.#pending.delete(task);
     }
+  }
+}
+
+/** Returns whether a request that took effect has no further effect if it is repeated. */
+function canRepeat(verb: keyof Requests, request: object): boolean {
+  const { action, task_id, document_id, query } = request as Partial<TasksV1 & DocumentV1 & Requests["forget"]>;
+  switch (verb) {
+    case "tasks":
+      return action !== "add" || task_id != null;
+    case "document":
+      return action !== "add" || document_id != null;
+    case "update":
+    case "forget":
+      return query == null;
+    default:
+      return true;
   }
 }
 

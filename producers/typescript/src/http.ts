@@ -2,7 +2,14 @@
 
 import { MemoryClient, type Timeouts } from "./client.js";
 import { InvalidId } from "./errors.js";
-import { AttemptFailed, buildFailure, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+import {
+  AttemptFailed,
+  buildFailure,
+  buildTimeout,
+  type OutgoingEvent,
+  type OutgoingRequest,
+  type Transport,
+} from "./transport.js";
 
 /** Options of `connectHttp`. */
 export interface HttpOptions {
@@ -52,9 +59,9 @@ class HttpTransport implements Transport {
     throw buildFailure("internal", `the answer of ${this.#url} has no position; check that it is a gateway of mnemon`);
   }
 
-  async request({ user, verb, json }: OutgoingRequest, timeout: number): Promise<unknown> {
+  async request({ user, verb, json, isRepeatable }: OutgoingRequest, timeout: number): Promise<unknown> {
     try {
-      return await this.#post(user, verb, json, timeout);
+      return await this.#post(user, verb, json, timeout, {}, isRepeatable);
     } catch (failure) {
       throw failure instanceof AttemptFailed ? new AttemptFailed(failure.error) : failure;
     }
@@ -68,6 +75,7 @@ class HttpTransport implements Transport {
     body: string,
     timeout: number,
     extra: Record<string, string> = {},
+    isRepeatable = true,
   ): Promise<unknown> {
     const unfit = UNFIT_FOR_PATH.exec(user);
     if (unfit)
@@ -83,7 +91,7 @@ class HttpTransport implements Transport {
     } catch (failure) {
       if (failure instanceof AttemptFailed) throw failure;
       if (failure instanceof DOMException && failure.name === "TimeoutError") {
-        throw buildFailure("timeout", `no answer of ${this.#url} within ${timeout / 1_000} s; repeat the request`);
+        throw buildTimeout(`no answer of ${this.#url} within ${timeout / 1_000} s`, isRepeatable);
       }
       const { cause } = failure as Error;
       throw buildFailure(

@@ -14,7 +14,15 @@ import {
 import { MemoryClient, type Timeouts } from "./client.js";
 import { NotConnected } from "./errors.js";
 import { askSubject, chatSubject, checkId, inboxPrefix } from "./subjects.js";
-import { AttemptFailed, buildFailure, buildInvalidReply, type OutgoingEvent, type OutgoingRequest, type Transport } from "./transport.js";
+import {
+  AttemptFailed,
+  buildFailure,
+  buildInvalidReply,
+  buildTimeout,
+  type OutgoingEvent,
+  type OutgoingRequest,
+  type Transport,
+} from "./transport.js";
 
 /** Options of `connectNats`. */
 export interface NatsOptions {
@@ -97,10 +105,10 @@ class NatsTransport implements Transport {
     throw buildFailure("unavailable", `the server said: ${description}; publish again with the same id`);
   }
 
-  async request({ user, verb, version, json }: OutgoingRequest, timeout: number): Promise<unknown> {
+  async request({ user, verb, version, json, isRepeatable }: OutgoingRequest, timeout: number): Promise<unknown> {
     const problems: Problems = {
       noResponders: `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs`,
-      timeout: `no reply to ${verb} within ${timeout / 1_000} s; repeat the request`,
+      buildTimeout: () => buildTimeout(`no reply to ${verb} within ${timeout / 1_000} s`, isRepeatable),
       describeOther: (message) =>
         `the request ${verb} cannot be sent: ${message}; check the connection to the NATS server`,
     };
@@ -136,14 +144,15 @@ class NatsTransport implements Transport {
 /** Descriptions of the failures that differ between events and requests. */
 interface Problems {
   noResponders: string;
-  timeout: string;
+  /** Returns the failure of an attempt whose answer did not arrive in time. */
+  buildTimeout: () => AttemptFailed;
   /** Describes any other failure by the message of the client of NATS. */
   describeOther: (message: string) => string;
 }
 
 const PUBLISH_PROBLEMS: Problems = {
   noResponders: `the stream ${LOG} does not exist; run \`mnemon provision\``,
-  timeout: "the server did not answer in time; publish again with the same id",
+  buildTimeout: () => buildFailure("timeout", "the server did not answer in time; publish again with the same id"),
   describeOther: (message) => message,
 };
 
@@ -165,7 +174,7 @@ function readJson<Body = unknown>(reply: Msg): Body | undefined {
 function describeFailure(failure: Error, problems: Problems): AttemptFailed {
   const cause = failure instanceof errors.RequestError && failure.cause instanceof Error ? failure.cause : failure;
   if (cause instanceof errors.NoRespondersError) return buildFailure("unavailable", problems.noResponders);
-  if (cause instanceof errors.TimeoutError) return buildFailure("timeout", problems.timeout);
+  if (cause instanceof errors.TimeoutError) return problems.buildTimeout();
   if (cause instanceof errors.InvalidArgumentError) {
     return buildFailure("refused", `${cause.message}; send a shorter text`, false);
   }

@@ -23,6 +23,8 @@ export interface OutgoingRequest {
   verb: keyof Requests;
   version: number;
   json: string;
+  /** Whether the request, if it took effect, has no further effect when it is repeated. */
+  isRepeatable: boolean;
 }
 
 /** Connection to the memory, over HTTP or NATS. A method makes one attempt, and throws `AttemptFailed` on failure. */
@@ -50,6 +52,13 @@ export class AttemptFailed extends Error {
 export function buildInvalidReply(verb: keyof Requests, problem: string): AttemptFailed {
   const nextStep = "Check that the client and the deployment have the same version of mnemon";
   return buildFailure("internal", `the reply to ${verb} is invalid: ${problem}. ${nextStep}`);
+}
+
+/** Returns an attempt whose answer did not arrive in time; `problem` says which one. */
+export function buildTimeout(problem: string, isRepeatable: boolean): AttemptFailed {
+  if (isRepeatable) return buildFailure("timeout", `${problem}; repeat the request`);
+  const nextStep = "read the memory before you repeat the request, which may make another change";
+  return buildFailure("timeout", `${problem}, but the change may take effect; ${nextStep}`, false);
 }
 
 /** Returns an attempt that failed for another reason than an invalid field. */

@@ -121,13 +121,29 @@ test("a server that is away is named with the next step, in seconds", async () =
     await memory.publish(newUser(), "user", "hi", { id: "m1" }).catch(describe),
     await memory.read(newUser()).catch(describe),
     await memory.save(newUser(), "Likes tea").catch(describe),
+    await memory.addTask(newUser(), "Buy tea", { task_id: "t1" }).catch(describe),
+  ];
+  const repeated = [
+    await memory.addTask(newUser(), "Buy tea").catch((error) => error),
+    await memory.addDocument(newUser(), "Tea").catch((error) => error),
+    await memory.forget(newUser(), { query: "tea" }).catch((error) => error),
   ];
   await memory.close();
   assert.deepEqual(errors, [
     'event "m1" is not known to be stored: the server did not answer in time; publish again with the same id',
     "timeout: no reply to read within 0.2 s; repeat the request",
     "timeout: no reply to save within 1.5 s; repeat the request",
+    "timeout: no reply to tasks within 0.2 s; repeat the request",
   ]);
+  const advice = "read the memory before you repeat the request, which may make another change";
+  assert.equal(
+    repeated[0].message,
+    `timeout: no reply to tasks within 0.2 s, but the change may take effect; ${advice}`,
+  );
+  assert.deepEqual(
+    repeated.map(({ code, retryable }) => [code, retryable]),
+    Array(3).fill(["timeout", false]),
+  );
   const failure = await connectNats("nats://bot:s3cret@127.0.0.1:1", { tenant: "acme" }).catch((error) => error);
   assert.match(
     failure.message,

@@ -186,6 +186,29 @@ async def test_a_memory_that_fails_gives_an_empty_context(
     assert context.error.code == code
 
 
+async def test_timeout_of_a_request_that_makes_another_change_is_not_retryable(connection: Client) -> None:
+    await connection.subscribe("ask.>", cb=_silence)
+    memory = MemoryClient(connection, tenant="acme", timeouts=Timeouts(ask=0.5, save=0.5))
+    calls = [
+        memory.add_task("u1", "Buy tea"),
+        memory.add_document("u1", "Tea"),
+        memory.forget("u1", query="tea"),
+        memory.update("u1", query="tea", text="Likes green tea"),
+        memory.add_task("u1", "Buy tea", task_id="t1"),
+        memory.forget("u1", id="pf_001"),
+    ]
+    failures = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(failed, AskFailed) and failed.code == "timeout" for failed in failures)
+    assert [failed.retryable for failed in failures if isinstance(failed, AskFailed)] == [
+        *([False] * 4),
+        *([True] * 2),
+    ]
+    assert str(failures[0]) == (
+        "timeout: no reply to tasks within 0.5 s, but the change may take effect; read the memory before you "
+        "repeat the request, which may make another change"
+    )
+
+
 async def test_history_pages_back(memory: MemoryClient) -> None:
     for number in range(5):
         said = await memory.publish("u1", "user", str(number))
