@@ -295,7 +295,10 @@ export class MemoryClient implements AsyncDisposable {
     return this.ask(user, "tasks", { ...request, action: "list" });
   }
 
-  /** Adds a task; returns all tasks, and the id of the new one as `task_id`. */
+  /**
+   * Adds a task; returns all tasks, and the id of the new one as `task_id`. After a timeout, a repeated call without
+   * `task_id` may add a second task.
+   */
   async addTask(
     user: string,
     text: string,
@@ -325,7 +328,10 @@ export class MemoryClient implements AsyncDisposable {
     return { ...page, documents };
   }
 
-  /** Makes a text searchable, in the scope `documents`; replaces the text of a document with the same `document_id`. */
+  /**
+   * Makes a text searchable, in the scope `documents`; replaces the text of a document with the same `document_id`.
+   * After a timeout, a repeated call without `document_id` may add a second document.
+   */
   async addDocument(
     user: string,
     text: string,
