@@ -25,7 +25,8 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         authorization = Authorization.from_file(path)
         yield authorization
-        replace_file(path, authorization.to_text())
+        # The account of nats-server may own the file, or read it by its group.
+        replace_file(path, authorization.to_text(), keep_permissions=True)
 
 
 class FolderLogins:

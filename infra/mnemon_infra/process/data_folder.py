@@ -3,8 +3,9 @@
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -193,11 +194,20 @@ def mark_folder(data: Path) -> None:
         replace_file(data / "version.json", present.model_dump_json() + "\n")
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Replace the text of a file atomically, or create the file. Only the owner may read the file."""
+def replace_file(path: Path, text: str, *, keep_permissions: bool = False) -> None:
+    """Replace the text of a file atomically, or create the file. Only the owner may read the file.
+
+    With `keep_permissions`, an existing file keeps its owner and permissions, as far as this account may.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")
+    if keep_permissions:
+        # Only root may give a file to another account; the file then stays closed to all others.
+        with suppress(FileNotFoundError, PermissionError):
+            former = path.stat()
+            os.chown(draft, former.st_uid, former.st_gid)
+            draft.chmod(stat.S_IMODE(former.st_mode))
     draft.replace(path)
 
 

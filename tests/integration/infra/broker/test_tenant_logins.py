@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ from mnemon_infra.broker.provisioning.authorization import Login
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
-from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.logins import FolderLogins, edit_authorization
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings.store import read_settings
 from mnemon_producers.client import MemoryClient
@@ -354,6 +355,25 @@ async def test_logins_file_holds_no_password(guarded: TenantServer, tmp_path: Pa
     assert path.stat().st_mode & 0o077 == 0
     assert not any(login.password in text for login in guarded.logins.values())
     json.loads(text.partition(": ")[2])
+
+
+def test_changed_logins_file_keeps_its_permissions_and_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "mnemon.conf"
+    with edit_authorization(path) as users:
+        users.issue_role_login("operator")
+    path.chmod(0o640)
+    if os.geteuid() == 0:  # an account of its own, as packages of nats-server create
+        os.chown(path, 65_534, 65_534)
+    former = path.stat()
+    with edit_authorization(path) as users:
+        users.issue_tenant_login("acme")
+    changed = path.stat()
+    assert "acme" in path.read_text()
+    assert (changed.st_mode, changed.st_uid, changed.st_gid) == (
+        former.st_mode,
+        former.st_uid,
+        former.st_gid,
+    )
 
 
 async def test_events_stored_without_logins_stay_readable(tmp_path: Path) -> None:
