@@ -175,7 +175,14 @@ def _refuse_known(error: Exception) -> None:
     match error:
         case FolderInUse():
             refuse_folder(error)
-        case nats.js.errors.ServiceUnavailableError():
+        case nats.js.errors.APIError(err_code=10_023 | 10_047):
+            refuse(
+                ExitCode.UNAVAILABLE,
+                f"the NATS server has no room: {error.description}",
+                "Free space on its disk, or raise the limit of its storage (`max_file_store`, or `max_file` "
+                "of the account), then run the command again",
+            )
+        case nats.js.errors.ServiceUnavailableError(err_code=None | 10_039 | 10_076):
             next_step = "Start the server with -js, or use `mnemon up`"
             refuse(ExitCode.UNAVAILABLE, "JetStream is off on the NATS server", next_step)
         case nats.js.errors.APIError():

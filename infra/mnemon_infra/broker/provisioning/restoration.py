@@ -263,14 +263,13 @@ class ExactWriter:
         """
         if self._batch:
             await self._store_with_retries(self._batch)
-            self.last += len(self._batch)
         self._batch, self._ids, self._bytes = [], set(), 0
 
     async def _store_with_retries(self, batch: Sequence[ExactMessage]) -> None:
         fault: Exception = nats.errors.TimeoutError()
         for _ in range(TRIES):
             try:
-                await store_batch(self._connection, batch, self.last)
+                self.last = await store_batch(self._connection, batch, self.last)
                 return
             except (nats.errors.Error, TimeoutError) as error:
                 fault = error
@@ -280,11 +279,20 @@ class ExactWriter:
             except (nats.errors.Error, TimeoutError) as error:
                 fault = error
                 continue
-            if last == self.last + len(batch):
+            stored = last - self.last
+            if stored == len(batch):
+                self.last = last
                 return  # the attempt was stored, and its acknowledgement was lost
-            if last != self.last:
+            if stored and not (0 < stored < len(batch) and await self._has_stored(batch[stored - 1], last)):
                 raise ForeignEvent(self.last + 1)
+            # A server without room stores the beginning of a batch, and does not answer.
+            self.last, batch = last, batch[stored:]
         raise fault
+
+    async def _has_stored(self, message: ExactMessage, position: int) -> bool:
+        """Return whether the log has the message at a position."""
+        found = await self._connection.jetstream().get_msg(LOG, position)
+        return (found.subject, found.data or b"") == (message.subject, message.body)
 
 
 async def store_batch(connection: Client, batch: Sequence[ExactMessage], last: int | None = None) -> int:
