@@ -1,4 +1,4 @@
-"""Patches of nats-py 2.16: fetches of FastStream's pull subscribers, and the parsing of messages."""
+"""Patches of nats-py 2.16: fetches of FastStream's pull subscribers, TLS, and the parsing of messages."""
 
 import asyncio
 import codecs
@@ -13,6 +13,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.aio.transport import TcpTransport
 from nats.js.client import JetStreamContext
 from nats.js.errors import ServiceUnavailableError
 from nats.protocol import parser
@@ -35,6 +36,7 @@ requests.
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
+_connect_tls = TcpTransport.connect_tls
 _idle: WeakSet[JetStreamContext.PullSubscription] = WeakSet()
 _header_names: dict[bytes, str] = {}
 
@@ -138,6 +140,16 @@ def _take_message(subscription: Subscription) -> Msg:
     return message
 
 
+async def connect_tls(self: Any, *arguments: Any, **options: Any) -> None:
+    """Encrypt a connection.
+
+    nats-py does not tell asyncio's protocol that the connection is encrypted, so that asyncio logs a warning
+    at the end of each.
+    """
+    await _connect_tls(self, *arguments, **options)
+    self._io_writer.transport.get_protocol()._over_ssl = True
+
+
 def parse_header_lines(raw: bytes) -> dict[str, str]:
     """Parse a header block. The check of a header name is cached, for up to 1,024 names.
 
@@ -216,6 +228,8 @@ def apply() -> None:
     patched = Client
     patched._parse_header_lines = staticmethod(parse_header_lines)
     patched._build_message = build_message
+    patched = TcpTransport
+    patched.connect_tls = connect_tls
     patched = parser
     patched.MSG_RE, patched.HMSG_RE = _MESSAGE, _MESSAGE_WITH_HEADERS
 

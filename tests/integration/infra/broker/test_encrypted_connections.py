@@ -73,6 +73,14 @@ async def test_consumers_and_bots_connect_over_tls(encrypted_server: EncryptedNa
         assert await memory.publish("u1", "user", "hi") == 1
 
 
+async def test_end_of_an_encrypted_connection_logs_no_warning(
+    encrypted_server: EncryptedNatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = await connect(encrypted_server.url, name="test")
+    await connection.close()
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 async def test_another_key_is_refused_and_not_repeated(
     encrypted_server: EncryptedNatsServer, tmp_path: Path
 ) -> None:
