@@ -423,6 +423,10 @@ _NEXT_STEP = {
 }
 
 
+# The driver gives no code for a connection that the server refuses.
+_NO_CONNECTION_LEFT = re.compile("too many clients|too many connections|remaining connection slots")
+
+
 async def load_clock_time(connection: Connection) -> float:
     """Return the time of the database's clock, in seconds since 1970."""
     row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
@@ -440,9 +444,13 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
     """Return the error for a failed connection, with the driver's reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     said = "; ".join(line.strip() for line in lines if line.strip())
+    next_step = (
+        "Raise the limit of connections at the server, or lower MNEMON_PG_POOL_MAX or the number of processes"
+        if _NO_CONNECTION_LEFT.search(said)
+        else "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD), and that the server runs"
+    )
     return DatabaseUnavailable(
-        f"no connection to the database {address}: {said or type(error).__name__}. "
-        "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD), and that the server runs"
+        f"no connection to the database {address}: {said or type(error).__name__}. {next_step}"
     )
 
 

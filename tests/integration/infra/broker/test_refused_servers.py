@@ -120,6 +120,15 @@ def test_missing_privileges_of_the_role_are_named_with_the_next_step(role: URL) 
         migrate_schema(role, f"test_{uuid4().hex[:12]}")
 
 
+def test_exhausted_connections_are_named_with_the_next_step(role: URL, database_url: str) -> None:
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ALTER ROLE {role.username} CONNECTION LIMIT 0")
+    with pytest.raises(DatabaseUnavailable, match=r"too many connections.*lower MNEMON_PG_POOL_MAX"):
+        migrate_schema(role, "mnemon")
+
+
 def test_read_only_database_is_refused_with_the_next_step(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     standby = url.update_query_dict({"options": "-cdefault_transaction_read_only=on"})
