@@ -1,6 +1,7 @@
 """Configuration of a deployment by the environment, and errors in it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -137,6 +138,15 @@ def test_password_among_the_options_of_a_database_address_is_not_shown(
     assert result.exit_code == 3
     assert "no connection to the database postgresql://127.0.0.1:1/none?user=me" in result.output
     assert "must-not-be-seen" not in result.output
+
+
+def test_up_refuses_a_metrics_port_without_a_next_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MNEMON_METRICS_PORT", "65535")
+    result = CliRunner().invoke(app, ["up", "--data", str(tmp_path / "memory")])
+    assert result.exit_code == 2
+    assert "the metrics port 65535 leaves no port for the second process" in result.output
 
 
 def test_every_field_is_described() -> None:
