@@ -117,10 +117,10 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
 
     An error of `ENDINGS`, NATS or a folder in use is printed as a message, any other error as a traceback;
     `mnemon.__main__` explains a missing module, and a standard output that cannot be written. A fault that
-    `end_process` reported ends the command with code 3. SIGTERM and the end of the terminal cancel the
-    command, so that it stops the servers that it started. The exit code is then 128 plus the number of the
-    signal. A command that uses `StopSignals` handles signals itself. If `StopSignals` cancels the command,
-    the exit code is 0, unless the command catches the cancellation.
+    `end_process` reported ends the command with code 3, also if an error follows from it. SIGTERM and the end
+    of the terminal cancel the command, so that it stops the servers that it started. The exit code is then
+    128 plus the number of the signal. A command that uses `StopSignals` handles signals itself. If
+    `StopSignals` cancels the command, the exit code is 0, unless the command catches the cancellation.
     """
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
@@ -137,6 +137,8 @@ def perform_command(command: Coroutine[Any, Any, ExitCode]) -> NoReturn:
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:
+        if problem := take_fault():  # errors of the shutdown follow from the fault
+            refuse(ExitCode.UNAVAILABLE, problem)
         _refuse_known(error)
         raise
     if problem := take_fault():

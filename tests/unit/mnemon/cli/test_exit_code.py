@@ -3,11 +3,14 @@
 from pathlib import Path
 from pkgutil import resolve_name
 
+import nats.errors
 import pytest
 import typer
 
 from mnemon.cli.terminal.exit_code import ENDINGS, ExitCode, perform_command
+from mnemon.cli.terminal.signals import StopSignals
 from mnemon_infra.process.data_folder import lock_folder
+from mnemon_infra.process.fault import end_process
 from mnemon_infra.settings.store import SettingsContended
 
 
@@ -39,3 +42,27 @@ def test_contended_settings_end_a_command_with_a_message(capsys: pytest.CaptureF
         perform_command(swap_back())
     assert ended.value.exit_code == 1
     assert capsys.readouterr().err == "mnemon: the settings were not changed: try again\n"
+
+
+@pytest.mark.parametrize(
+    "consequence",
+    [
+        nats.errors.ConnectionClosedError(),
+        ExceptionGroup(
+            "stop failed", [nats.errors.ConnectionClosedError(), nats.errors.ConnectionClosedError()]
+        ),
+    ],
+)
+def test_reported_fault_explains_the_errors_that_follow_from_it(
+    capsys: pytest.CaptureFixture[str], consequence: Exception
+) -> None:
+    async def run() -> ExitCode:
+        with StopSignals() as stop:
+            end_process("the NATS server closed the connection persist for good")
+            await stop.wait()
+        raise consequence
+
+    with pytest.raises(typer.Exit) as ended:
+        perform_command(run())
+    assert ended.value.exit_code == 3
+    assert capsys.readouterr().err == "mnemon: the NATS server closed the connection persist for good\n"
