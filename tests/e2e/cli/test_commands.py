@@ -21,6 +21,7 @@ from tests.support.servers.qdrant import URL, stack_environment
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
 
 
+@pytest.mark.long
 async def test_printed_next_steps_name_the_folder(shared: Up) -> None:
     tenant, folder = "next-steps", f"--data {shared.data}"
     assert shared.endpoints is not None

@@ -169,6 +169,7 @@ async def test_settings_history_lists_revisions_and_rollback_restores_one(
     assert "recent_messages: " in refused.err
 
 
+@pytest.mark.long
 async def test_a_preset_is_shown_set_and_taken_back(settings: SettingsCommands) -> None:
     shown = await settings.json("preset")
     assert shown["004"]["values"]["limits.profile"] == 50

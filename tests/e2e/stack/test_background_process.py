@@ -52,6 +52,7 @@ async def test_background_process_restarts_after_kill_and_ends_with_its_parent(s
     await until(lambda: has_ended(second))
 
 
+@pytest.mark.long
 async def test_up_without_background_consumers_starts_no_background_process(up: Up) -> None:
     await up.start("--only", "retrieve")
     assert up.beside() is None

@@ -75,6 +75,7 @@ async def test_probe_advises_to_restore_a_deleted_log(
         assert reason == str(StreamsMissing([LOG]))
 
 
+@pytest.mark.long
 async def test_process_is_not_ready_until_a_restored_log_is_replayed(
     watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:

@@ -63,6 +63,7 @@ async def take(connection: Client) -> Msg:
     return message
 
 
+@pytest.mark.long
 async def test_stalled_reader_is_named_until_messages_are_delivered(
     watching: ProcessProbe,
     deployment: Deployment,
@@ -84,6 +85,7 @@ async def test_stalled_reader_is_named_until_messages_are_delivered(
     assert metrics.FAULTS.values == {}
 
 
+@pytest.mark.long
 async def test_applied_position_that_stands_still_is_named_until_it_moves(
     watching: ProcessProbe,
     deployment: Deployment,

@@ -329,6 +329,7 @@ class Remarks(logging.Handler):
         self.said.put_nowait((record.levelno, record.getMessage()))
 
 
+@pytest.mark.long
 async def test_a_lasting_outage_of_the_server_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,7 @@ async def test_a_lost_answer_does_not_double_a_message(connection: Client, nats_
     assert await contents(connection) == ["first", "second"]
 
 
+@pytest.mark.long
 async def test_a_batch_whose_answer_is_lost_is_not_doubled(connection: Client, nats_url: str) -> None:
     async with (
         link_to(nats_url) as link,

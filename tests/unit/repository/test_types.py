@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 from mnemon import MemoryClient
 
@@ -12,6 +14,7 @@ async def ask(memory: MemoryClient) -> int:
 """
 
 
+@pytest.mark.long
 def test_client_has_types_for_programs_that_import_it(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(PROGRAM)
     options = ["--strict", "--config-file=", "--cache-dir", str(tmp_path / "cache")]

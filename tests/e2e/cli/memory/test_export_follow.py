@@ -121,6 +121,7 @@ async def test_followed_file_matches_the_memory(shared: Up, tmp_path: Path, tena
             assert {each.name for each in folder.rglob("*.md")} == {"%42o.md"}
 
 
+@pytest.mark.long
 async def test_killed_follower_resumes_at_its_position(shared: Up, tmp_path: Path, tenant: str) -> None:
     folder = tmp_path / "files"
     files = {user: folder / tenant / f"{user}.md" for user in ("anna", "bo", "eve")}

@@ -122,6 +122,7 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
     assert len(await compaction.log_of("model.called")) == len(compaction.server.state.questions) == 2
 
 
+@pytest.mark.long
 async def test_slow_call_delays_no_other_conversation(
     compaction: CompactionHarness,
 ) -> None:

@@ -100,6 +100,7 @@ async def test_process_with_fast_clock_expires_no_fact(
     assert not [each for each in (await examine_deployment(maintained)).problems if "clock" in each]
 
 
+@pytest.mark.long
 async def test_facts_expire_by_the_time_of_the_log(
     stock: Stock, connection: Client, deployment: Deployment, expired: Subscription
 ) -> None:

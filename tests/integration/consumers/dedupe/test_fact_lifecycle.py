@@ -233,6 +233,7 @@ async def test_fact_saved_while_its_duplicate_is_forgotten_is_kept(memory: Remem
             await memory.stock.ask("forget", id=again["id"])
 
 
+@pytest.mark.long
 async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Remembering) -> None:
     facts: dict[str, str] = {}
     patience = timedelta(seconds=0.75)
@@ -275,6 +276,7 @@ async def test_full_archive_evicts_the_least_important_oldest_fact(memory: Remem
     assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (0, 0)
 
 
+@pytest.mark.long
 async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) -> None:
     for number in range(1, 5):
         last = await memory.save(f"The user keeps a thing-{number} somewhere", tier="profile")

@@ -27,6 +27,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.long
 async def test_refused_values_are_logged_nowhere(
     connection: Client, nats_url: str, stock: Stock, capsys: pytest.CaptureFixture[str]
 ) -> None:

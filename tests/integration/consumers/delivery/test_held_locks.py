@@ -119,6 +119,7 @@ async def test_facts_expire_under_the_user_s_lock(
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_conversation_locked_by_another_process_is_not_compacted(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:

@@ -61,6 +61,7 @@ async def turn_on(connection: Client) -> None:
     await change_settings(connection, setting(discard_facts=True))
 
 
+@pytest.mark.long
 async def test_facts_of_discarded_messages_stay_by_default(stock: Stock, connection: Client) -> None:
     await learned(stock)
     seq = await MemoryClient(connection, tenant="acme").start("u1", discard_previous=True)
@@ -88,6 +89,7 @@ async def test_facts_only_from_discarded_messages_are_removed_on_setting(
     assert DRAWN in await facts(stock), "it may be learned again"
 
 
+@pytest.mark.long
 async def test_a_conversation_that_discards_nothing_leaves_facts(stock: Stock, connection: Client) -> None:
     await turn_on(connection)
     await learned(stock)
@@ -109,6 +111,7 @@ async def test_later_setting_removes_no_fact(stock: Stock, connection: Client) -
     assert await facts(stock) == {SAVED, CHANGED}
 
 
+@pytest.mark.long
 async def test_a_tenant_has_its_own_setting(stock: Stock, connection: Client) -> None:
     await change_settings(connection, setting(discard_facts=True), "other")
     await learned(stock)
@@ -119,6 +122,7 @@ async def test_a_tenant_has_its_own_setting(stock: Stock, connection: Client) ->
     assert await facts(stock) == {SAVED, CHANGED}
 
 
+@pytest.mark.long
 async def test_fact_confirmed_in_the_new_conversation_stays(stock: Stock, connection: Client) -> None:
     await learned(stock)
     await turn_on(connection)

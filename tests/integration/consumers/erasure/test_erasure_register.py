@@ -48,6 +48,7 @@ async def test_an_erasure_is_registered_without_texts(
     assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
 
 
+@pytest.mark.long
 async def test_an_unusable_register_is_pending_and_registered_later(
     stock: Stock, registered: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

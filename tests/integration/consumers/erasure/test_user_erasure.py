@@ -105,6 +105,7 @@ async def test_verification_finds_a_text_that_stores_escape(
         assert not any(found.values())
 
 
+@pytest.mark.long
 async def test_redelivery_after_user_erasure_stores_nothing(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
@@ -269,6 +270,7 @@ async def test_erasure_withdraws_windows_sent_to_a_model(
     assert receipt["seen_seq"] < late
 
 
+@pytest.mark.long
 @requires_storage
 async def test_erased_text_is_absent_from_disk(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path

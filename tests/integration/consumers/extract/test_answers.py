@@ -144,6 +144,7 @@ async def test_facts_beyond_the_limit_are_reported_in_a_letter(online_extraction
     assert letter["answer"] == "\n".join(texts[MOST_FACTS:])
 
 
+@pytest.mark.long
 async def test_model_outage_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
@@ -160,6 +161,7 @@ async def test_model_outage_counts_no_attempt(
     assert await online_extraction.letters() == []
 
 
+@pytest.mark.long
 async def test_rate_limited_call_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
@@ -182,6 +184,7 @@ async def test_rate_limited_call_counts_no_attempt(
     assert [each["outcome"] for each in answers] == ["proposed", "proposed"]
 
 
+@pytest.mark.long
 async def test_replaced_key_is_used(online_extraction: ExtractionHarness) -> None:
     online_extraction.server.state.key = "another"
     async with online_extraction.running():
@@ -194,6 +197,7 @@ async def test_replaced_key_is_used(online_extraction: ExtractionHarness) -> Non
     assert await online_extraction.texts() == ["User likes tea"]
 
 
+@pytest.mark.long
 async def test_refused_key_is_logged_once_a_minute_without_its_value(
     online_extraction: ExtractionHarness, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

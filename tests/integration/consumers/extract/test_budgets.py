@@ -48,6 +48,7 @@ async def spend(budgeted_extraction: ExtractionHarness) -> None:
     await budgeted_extraction.is_projected()
 
 
+@pytest.mark.long
 async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarness) -> None:
     """Each call costs 1 USD, and one call may exceed the budget."""
     budgeted_extraction.server.state.seconds = 0.2

@@ -44,6 +44,7 @@ async def test_resting_conversation_is_read(online_extraction: ExtractionHarness
     assert bool(batches) == (mode == "batch")
 
 
+@pytest.mark.long
 async def test_active_conversation_is_checked_again_later(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ async def test_text_from_memory_is_not_read(online_extraction: ExtractionHarness
     assert online_extraction.server.state.questions == []
 
 
+@pytest.mark.long
 async def test_a_tenant_without_budget_waits_and_others_go_on(online_extraction: ExtractionHarness) -> None:
     price = [{"model": MODEL, "input": 1000.0, "output": 1000.0}]
     await online_extraction.set(spending__prices=price)

@@ -52,6 +52,7 @@ async def test_a_saved_secret_is_in_no_reply_rejection_letter_or_log_line(
     assert await dead_letters(vector_extraction) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("secret", SECRETS)
 async def test_an_unusable_answer_with_a_secret_leaves_a_letter_without_it(
     secret: str,

@@ -105,6 +105,7 @@ async def test_an_update_keeps_the_older_id_and_a_former_version(
         assert [version["text"] for version in shown["versions"]] == ["Работает в пекарне"]
 
 
+@pytest.mark.long
 async def test_fact_changed_during_the_call_is_not_merged(
     vector_extraction: ExtractionHarness,
 ) -> None:
@@ -163,6 +164,7 @@ async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(
     assert asked == [1, 1, 1, 0]
 
 
+@pytest.mark.long
 async def test_unreadable_answer_is_requested_again_without_pairs(
     vector_extraction: ExtractionHarness,
 ) -> None:
@@ -182,6 +184,7 @@ async def test_unreadable_answer_is_requested_again_without_pairs(
     assert [len(find_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
 
 
+@pytest.mark.long
 async def test_repeated_answer_counts_once(
     vector_extraction: ExtractionHarness,
 ) -> None:

@@ -239,6 +239,7 @@ async def test_events_of_a_tenant_stay_until_its_move_has_ended(
     assert (await count_calls(deployment), await count_letters(connection)) == (left, left)
 
 
+@pytest.mark.long
 async def test_a_trigger_removes_everything_old_in_bounded_rounds(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ async def test_unprojected_events_are_read_from_the_log(
         assert (await stock.ask("profile"))["profile"] == {"name": "Anna", "age": 30}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("retrieve")
 async def test_read_follows_each_event_of_the_tail(stock: Stock) -> None:
     """No event is projected; `retrieve` reads each one from the log, and each changes the reply."""
@@ -169,6 +170,7 @@ async def test_read_follows_each_event_of_the_tail(stock: Stock) -> None:
     assert await stock.contents(min_seq=seq) == ["three"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("retrieve")
 async def test_reads_skip_unprojected_events_with_invalid_subjects(stock: Stock) -> None:
     await stock.say("one")

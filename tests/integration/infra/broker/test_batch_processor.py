@@ -100,6 +100,7 @@ async def test_failed_progress_report_does_not_end_the_batch(compact: Compact, n
     await compact.all_acknowledged()
 
 
+@pytest.mark.long
 async def test_message_of_a_stuck_batch_is_redelivered(compact: Compact) -> None:
     message = await compact.take()
     begun = asyncio.get_running_loop().time()

@@ -97,6 +97,7 @@ async def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "CONFIRM_SECONDS", 0.05)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 async def test_deleted_log_is_reported_once_and_not_recreated(
     stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event

@@ -109,6 +109,7 @@ async def test_batch_of_large_messages_ends_early(connection: Client) -> None:
     assert max(sum(batch) for batch in batches if len(batch) > 1) <= patches.BATCH_BYTES
 
 
+@pytest.mark.long
 async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_url: str) -> None:
     """Redelivery of a dropped batch would take `ack_wait`, which is longer than the test's timeout."""
     count = 400

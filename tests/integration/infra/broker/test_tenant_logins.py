@@ -206,6 +206,7 @@ async def test_client_names_a_permissions_violation(guarded: TenantServer) -> No
         assert not failed.value.retryable
 
 
+@pytest.mark.long
 async def test_provisioning_with_the_login_of_workers_names_the_missing_permission(tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edit():
         pass

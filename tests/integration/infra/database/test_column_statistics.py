@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from alembic import command
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.pool import NullPool
@@ -41,6 +42,7 @@ def sampled(connection: Connection) -> list[str]:
     return [row[0] for row in connection.exec_driver_sql(_SAMPLED)]
 
 
+@pytest.mark.long
 async def test_statistics_contain_no_text_of_users(mnemon: Deployment, stock: Stock) -> None:
     for number in range(20):
         said = await stock.say(f"the otter {number % 3}", name="otter", metadata={"otter": number % 3})

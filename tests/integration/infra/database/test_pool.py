@@ -21,6 +21,7 @@ async def _named(connection: Connection) -> int:
     return int(row[0])
 
 
+@pytest.mark.long
 async def test_as_many_connections_as_configured_are_kept_and_no_more_are_made(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

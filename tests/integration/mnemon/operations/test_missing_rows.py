@@ -59,6 +59,7 @@ async def test_rows_of_an_empty_database_are_made_from_the_log(
     assert not await audited.faults()
 
 
+@pytest.mark.long
 async def test_rows_of_an_older_backup_are_completed(
     stock: Stock, deployment: Deployment, audited: AuditedLog
 ) -> None:

@@ -52,6 +52,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(
     assert health.models.failing == ()
 
 
+@pytest.mark.long
 async def test_refused_key_makes_the_process_unready_until_it_is_mended(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

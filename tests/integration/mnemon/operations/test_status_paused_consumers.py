@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from nats.aio.client import Client
 
 from mnemon.operations.health.report import examine_deployment
@@ -35,6 +36,7 @@ async def test_a_pause_by_hand_is_distinguished_from_one_after_dead_letters(
     assert "after too many dead letters" in await problem(deployment)
 
 
+@pytest.mark.long
 async def test_consumer_that_answers_meanwhile_has_a_reader(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:

@@ -291,6 +291,7 @@ async def test_event_as_large_as_the_target_accepts_is_copied_without_a_batch(
         assert [copy.positions.find(each) for each in (*said, gap, end)] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.long
 async def test_events_keep_ids_and_times(pair: Pair) -> None:
     await tell_story(Stock(pair.old))
     await settled(pair.old)
@@ -308,6 +309,7 @@ async def test_events_keep_ids_and_times(pair: Pair) -> None:
     assert copied[0].sequence != old[0].sequence
 
 
+@pytest.mark.long
 async def test_position_as_of_a_time_counts_original_times(pair: Pair) -> None:
     stock = Stock(pair.old)
     first = await stock.say("one", f"{TENANT}.u1.-")
@@ -330,6 +332,7 @@ async def test_position_as_of_a_time_counts_original_times(pair: Pair) -> None:
     assert first
 
 
+@pytest.mark.long
 async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair) -> None:
     stock = Stock(pair.old)
     await stock.say("before", f"{TENANT}.u1.-")
@@ -348,6 +351,7 @@ async def test_late_events_are_forwarded_until_the_move_is_confirmed(pair: Pair)
         await pair.move(is_returning=True)
 
 
+@pytest.mark.long
 async def test_move_ends_while_a_bot_keeps_writing_to_the_former_deployment(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -546,6 +550,7 @@ async def test_deployment_without_consumers_is_refused(
             await pair.move()
 
 
+@pytest.mark.long
 async def test_settings_that_do_not_fit_the_target_refuse_the_move_until_they_are_changed(
     pair: Pair,
 ) -> None:
@@ -629,6 +634,7 @@ async def test_api_keys_move_and_return_and_revoked_ones_stay_revoked(pair: Pair
     assert [await accepts_key(pair.old, each) for each in here] == [True] * 3 + [False] * 3
 
 
+@pytest.mark.long
 async def test_key_id_of_another_tenant_refuses_the_move_and_its_key_stays(pair: Pair) -> None:
     await Stock(pair.old).say("before", f"{TENANT}.u1.-")
     moving = await issue_test_key(pair.old, "moves")
@@ -718,6 +724,7 @@ async def answers_again(stock: Stock) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -753,6 +760,7 @@ async def test_abandoned_move_revokes_copied_keys_and_can_be_begun_again(
     assert await accepts_key(pair.new, key)
 
 
+@pytest.mark.long
 async def test_event_that_is_erased_when_its_copy_begins_keeps_its_position(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -780,6 +788,7 @@ async def count_events(connection: Client) -> int:
     return sum([len(page) async for page in read_event_pages(connection, f"*.{TENANT}.>", 0)])
 
 
+@pytest.mark.long
 async def test_move_killed_in_the_middle_of_the_switch_is_abandoned(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -914,6 +923,7 @@ async def test_move_is_abandoned_only_with_the_deployment_to_which_it_leads(
     await answers_again(old)
 
 
+@pytest.mark.long
 async def test_second_command_is_refused_with_the_process_that_moves_the_tenant(pair: Pair) -> None:
     await Stock(pair.old).say("before", f"{TENANT}.u1.-")
     holder = TenantSite(pair.new, pair.new_database, TENANT)

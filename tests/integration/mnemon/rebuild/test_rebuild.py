@@ -90,6 +90,7 @@ async def test_unprojected_events_are_no_difference(
     assert verdict.rows["messages"] == 1
 
 
+@pytest.mark.long
 async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: RebuildReport) -> None:
     await fill_log(connection, EVENTS, users=USERS)
     await applied(site)

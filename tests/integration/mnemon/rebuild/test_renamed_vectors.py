@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.live_vectors import count_points
 from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
@@ -12,6 +14,7 @@ from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
 from tests.support.stock_client import Stock, indexed
 
 
+@pytest.mark.long
 async def test_foreign_vectors_are_not_taken_for_former_ones(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:

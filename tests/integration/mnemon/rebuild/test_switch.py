@@ -179,6 +179,7 @@ async def settled(site: Site) -> bool:
     return found is not None and found.is_settled
 
 
+@pytest.mark.long
 async def test_switch_waits_for_locks(site: Site, stock: Stock, told: RebuildReport) -> None:
     """The swap waits for a lock such as `extract` holds on a window while it asks a model."""
     await stock.say("x")

@@ -166,6 +166,7 @@ async def test_vectors_switch_and_return_during_searches(
     assert lost.id not in await all_points(live_vectors)
 
 
+@pytest.mark.long
 async def test_dedupe_decides_by_the_rebuilt_rows(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
@@ -210,6 +211,7 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     assert not await has_vectors(locate_generation(site_with_vectors.deployment, "next"))
 
 
+@pytest.mark.long
 async def test_stopped_deployment_switches_vectors(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
@@ -310,6 +312,7 @@ async def test_embedder_counts_as_running_while_all_its_batches_are_in_work(
         await asyncio.gather(message.ack_sync(), *(each.ack_sync() for each in await following))
 
 
+@pytest.mark.long
 async def test_rebuild_with_another_model_keeps_facts_apart(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport, embedding_endpoint: Endpoint
 ) -> None:

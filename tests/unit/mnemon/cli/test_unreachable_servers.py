@@ -55,6 +55,7 @@ def test_full_disk_is_an_error_of_the_file(capsys: pytest.CaptureFixture[str]) -
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["dead list", "provision", "import jsonl lines.jsonl"])
 def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, command: str) -> None:
     (tmp_path / "lines.jsonl").touch()
@@ -70,6 +71,7 @@ def test_log_lines_of_a_connection_are_not_on_standard_output(tmp_path: Path, co
     assert "NATS connection error reported" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command", ["read --tenant acme --user u42", "import locomo locomo.json --tenant acme"]
 )

@@ -113,6 +113,7 @@ async def test_clear_resets_counted_messages(offline_compaction: CompactionHarne
         assert reply["coverage"] == {"shown": 3, "summarised": 0, "left_out": 0}
 
 
+@pytest.mark.long
 async def test_counts_are_reused(offline_compaction: CompactionHarness) -> None:
     async with offline_compaction.running("persist", "compact", "retrieve"):
         end = await offline_compaction.talk(90, ["ben"], text=TEXTS["ben"])

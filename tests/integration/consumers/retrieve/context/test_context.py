@@ -70,6 +70,7 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
     return {name: section["shown"] for name, section in reply["sections"].items()}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_query_whose_embedding_raises_is_embedded_once(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
@@ -273,6 +274,7 @@ async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment
     assert await stock.ask("context") == first
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mnemon")
 async def test_expired_fact_leaves_the_cached_context(stock: Stock) -> None:
     soon = datetime.now(UTC) + timedelta(seconds=3)

@@ -127,6 +127,7 @@ async def test_failure_keeps_the_order_and_is_named(reranking: RerankerServer, s
     assert (await search(stock))[1] == []
 
 
+@pytest.mark.long
 async def test_timeout_keeps_the_order_and_is_named(reranking: RerankerServer, stock: Stock) -> None:
     expected, _ = await search(stock, "other.u1")
     reranking.released.clear()

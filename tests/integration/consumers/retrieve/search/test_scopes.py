@@ -223,6 +223,7 @@ async def test_a_level_without_messages_of_the_period_is_searched_by_words(
     assert await found(stock, query, "long", conversation="c") == ["boiler"]
 
 
+@pytest.mark.long
 async def test_the_summaries_of_an_erased_user_have_no_points(
     stock: Stock, mnemon_with_short_window: Deployment, connection: Client
 ) -> None:
@@ -237,6 +238,7 @@ async def test_the_summaries_of_an_erased_user_have_no_points(
     assert (await stock.ask("erase", "acme.u2", verify=True))["left"]["vectors"] == 0
 
 
+@pytest.mark.long
 async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_again(
     stock: Stock, vectors_deployment: Deployment, connection: Client
 ) -> None:

@@ -49,6 +49,7 @@ async def replies(stock: Stock, verb: str, **request: Any) -> list[dict[str, Any
     return [await stock.ask(verb, **request) for _ in range(ASKED)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("two_services")
 async def test_a_forgotten_fact_is_in_no_reply_while_persist_is_down(stock: Stock) -> None:
     for verb in ("read", "context"):

@@ -52,6 +52,7 @@ async def test_message_that_no_reply_has_room_for_is_an_error_with_the_next_step
     assert f"give `before` {seq}" in reply["error"]["message"]
 
 
+@pytest.mark.long
 async def test_page_of_documents_has_as_many_as_a_reply_has_room_for(
     stock: Stock, connection: Client
 ) -> None:

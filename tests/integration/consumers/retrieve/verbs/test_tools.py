@@ -439,6 +439,7 @@ async def test_undecided_save_reports_pending(
         assert code(await stock.ask("forget", query="nuts")) == "unavailable"
 
 
+@pytest.mark.long
 async def test_request_in_progress_is_answered_before_shutdown(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,5 +92,6 @@ def test_vectors_are_those_of_stored_points(vectors: RussianVectors) -> None:
     assert vectors.sum_words("Казань")[:4] == pytest.approx([-0.0640, -0.0582, 0.0400, -0.0272], abs=1e-4)
 
 
+@pytest.mark.long
 def test_model_is_loaded_in_another_thread_for_the_first_russian_text() -> None:
     subprocess.run([sys.executable, "-c", LOADING], check=True)

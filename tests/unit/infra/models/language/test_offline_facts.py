@@ -949,6 +949,7 @@ async def test_answer_about_any_text_is_parsable(text: str) -> None:
         assert fact.sources
 
 
+@pytest.mark.long
 async def test_long_message_takes_no_quadratic_time() -> None:
     texts = [
         "I live in Leeds " * 5_000,
