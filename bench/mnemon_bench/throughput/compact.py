@@ -50,10 +50,12 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """Sizes of the conversation, of its summaries and of its context, after some of its messages.
+    """Numbers of messages and summaries of the conversation, and size of its context, after some messages.
 
     Attributes:
         messages: number of messages so far.
+        context_tokens: number of tokens of the context.
+        summaries: number of summaries, without those that a merge has replaced.
         uncompacted: number of these messages that no summary covers.
     """
 

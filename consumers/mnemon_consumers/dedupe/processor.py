@@ -65,7 +65,10 @@ PARSED_AT_ONCE = 50
 
 
 class ProposalProcessor:
-    """Decides for one user per call, under the user's lock, and caches the user's state for later calls."""
+    """Decides on the proposals and comparisons of one user per call, under the user's lock.
+
+    The user's state is cached for later calls.
+    """
 
     def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database

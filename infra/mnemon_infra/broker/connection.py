@@ -52,7 +52,8 @@ async def report_error(error: Exception) -> None:
         log.error(
             "permission denied by the server",
             error=str(error),
-            next_step="allow the subject that `error` names in the server's configuration",
+            next_step="write the logins again with `mnemon auth` and reload the NATS server; or allow the "
+            "subject in its configuration, if you write that yourself",
         )
     else:
         log.warning("NATS connection error reported", error=str(error) or type(error).__name__)

@@ -85,8 +85,8 @@ def rebuild(
         list[str] | None,
         typer.Option(
             metavar="[NAME=VALUE]",
-            help="Decide again which of the kept facts are the same: show the changes, and make "
-            "them after confirmation. Without a value, apply the rules of this version and the "
+            help="Decide again which of the kept facts repeat or update others: show the changes, and "
+            "make them after confirmation. Without a value, apply the rules of this version and the "
             "settings in force. With a setting of the group `dedupe`, such as "
             "dedupe.update_threshold=0.8, also change that setting. Repeat the option for "
             "several settings.",

@@ -103,7 +103,8 @@ class _EmbeddingEndpoint:
             raise self._translate_status(error.status_code) from None
         except APIConnectionError as error:
             raise EmbeddingUnavailable(
-                f"{self._at} does not answer: {type(error).__name__}. {_CHECK}"
+                f"{self._at} does not answer: {type(error).__name__}. Check the network, and "
+                "MNEMON_EMBEDDING_URL if it is set"
             ) from None
         except (OpenAIError, ValueError, RecursionError) as error:
             raise EmbeddingUnavailable(

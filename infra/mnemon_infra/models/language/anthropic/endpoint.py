@@ -132,8 +132,8 @@ class AnthropicEndpoint:
             raise self._translate_status(error) from None
         except (APIConnectionError, httpx2.TransportError) as error:
             raise ModelUnavailable(
-                f"{self.at} does not answer: {type(error).__name__}. Check the server, and "
-                "MNEMON_ANTHROPIC_URL"
+                f"{self.at} does not answer: {type(error).__name__}. Check the network, and "
+                "MNEMON_ANTHROPIC_URL if it is set"
             ) from None
         except _UNUSABLE_ANSWER as error:
             raise ModelUnavailable(

@@ -176,7 +176,8 @@ class OpenAIEndpoint:
             raise self._translate_status(error, api) from None
         except (APIConnectionError, httpx.TransportError) as error:
             raise ModelUnavailable(
-                f"{self.at} does not answer: {type(error).__name__}. Check the server, and MNEMON_MODEL_URL"
+                f"{self.at} does not answer: {type(error).__name__}. Check the network, and "
+                "MNEMON_MODEL_URL if it is set"
             ) from None
         except _UNUSABLE_ANSWER as error:
             raise ModelUnavailable(
