@@ -227,5 +227,5 @@ async def _open_vector_index(
     # The import loads the vector store, which only these processes need.
     from mnemon_consumers.vector_index_lifecycle import run_vector_index
 
-    async with run_vector_index(database, deployment, has_index="index" in names) as vector_index:
+    async with run_vector_index(database, deployment, has_index_consumer="index" in names) as vector_index:
         yield vector_index

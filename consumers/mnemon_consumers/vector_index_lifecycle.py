@@ -27,11 +27,11 @@ log = structlog.get_logger("app")
 
 @asynccontextmanager
 async def run_vector_index(
-    database: Database, deployment: Deployment, *, has_index: bool
+    database: Database, deployment: Deployment, *, has_index_consumer: bool
 ) -> AsyncIterator[VectorIndex]:
     """Open the vector index, and follow swaps by other processes, until the block ends.
 
-    `has_index` tells whether this process runs the consumer `index`, which refills lost vectors.
+    `has_index_consumer` tells whether this process runs the consumer `index`, which refills lost vectors.
 
     The function raises the same errors as `mnemon_infra.vectors.vector_index.open_index`.
     """
@@ -41,11 +41,11 @@ async def run_vector_index(
         open_index(deployment, settings.embedding) as vector_index,
         await connect_deployment(deployment, name="mnemon-start") as connection,
     ):
-        if has_index:
+        if has_index_consumer:
             await _refill_lost_vectors(connection, database, vector_index)
         async with AsyncExitStack() as ends:
             await ends.enter_async_context(_follow_swaps(connection, vector_index, deployment))
-            if has_index and deployment.qdrant_url:
+            if has_index_consumer and deployment.qdrant_url:
                 await ends.enter_async_context(
                     _recover_collections(connection, database, vector_index, deployment)
                 )

@@ -116,7 +116,7 @@ class Contract(BaseModel):
         return body
 
     def check_nesting(self) -> None:
-        """Check that the JSON can be parsed.
+        """Check that no field is nested too deeply for the parser.
 
         Raises:
             InvalidBody: a field is nested more deeply than `NESTING_LIMIT` allows.
@@ -145,7 +145,7 @@ def check_body_size(body: bytes) -> None:
 def _is_nested_deeper(value: object, levels: int) -> bool:
     """Return whether a value has more than `levels` levels of objects and arrays."""
     match value:
-        case None | str() | int() | float():  # first, as most values
+        case None | str() | int() | float():  # first, because most values are of these types
             return False
         case dict():
             parts: Iterable[object] = value.values()

@@ -44,7 +44,8 @@ class _RequestLines(anyio.AsyncFile[str]):
     """Lines of the standard input, with U+FFFD in the place of lone surrogates.
 
     The MCP library answers no request that it cannot read as JSON, so the client would wait in vain. Clients
-    in JavaScript send half of an emoji as a lone surrogate, if they or a model cut a text there.
+    in JavaScript send half of an emoji as a lone surrogate, if they or a model cut a text in the middle of
+    the emoji.
     """
 
     async def readline(self) -> str:

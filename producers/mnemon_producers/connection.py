@@ -105,8 +105,8 @@ def find_denial(connection: Client, before: Exception | None, *subjects: str) ->
     is_new = connection.last_error is not before
     if is_new and any(f'"{subject.lower()}"' in remark for subject in subjects):
         return (
-            f"{remark}; give the tenant of this login, or allow the subject in the permissions of this NATS "
-            "user"
+            f"{remark}; connect with the tenant of this login, or allow the subject in the permissions of "
+            "this NATS user"
         )
     inbox, _, _ = connection.new_inbox().rpartition(".")
     if f'"{inbox.lower()}.' in remark:

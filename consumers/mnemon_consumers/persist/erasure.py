@@ -89,7 +89,7 @@ async def settle_erasures(
 
 
 async def remove_late_summaries(connection: Client, database: Database, rows: Rows) -> None:
-    """Remove summaries whose messages were erased while a model was reading them from the log.
+    """Remove from the log the summaries whose messages were erased while a model read them.
 
     If an erasure is applied after this call, `settle_erasures` removes its summaries.
 

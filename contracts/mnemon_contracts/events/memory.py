@@ -47,7 +47,7 @@ class Lineage(Contract):
     conversation: Identifier | None = Field(default=None, description="Conversation of the source messages.")
     extractor: Text | None = Field(
         default=None,
-        description="What derived the text: `tool` for the verbs `save` and `update`, `import` for "
+        description="Program that derived the text: `tool` for the verbs `save` and `update`, `import` for "
         "`mnemon import`, or a consumer, such as `extract`.",
     )
     prompt_version: Text | None = Field(

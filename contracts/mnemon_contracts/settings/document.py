@@ -116,14 +116,14 @@ def set_value(document: Document, name: str, value: Any) -> Document:
     if settings != [name]:
         raise InvalidBody(name, f"is a group of settings; set one of {', '.join(settings)}")
     if name == "spending.prices" and isinstance(value, list):
-        _check_models(name, value)
+        _refuse_repeated_prices(name, value)
     *groups, last = name.split(".")
     return merge_documents(
         document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value})
     )
 
 
-def _check_models(name: str, prices: list[Any]) -> None:
+def _refuse_repeated_prices(name: str, prices: list[Any]) -> None:
     """Refuse two prices of one model. A stored list with two stays valid, and the first of them counts."""
     models = [each.get("model") if isinstance(each, Mapping) else None for each in prices]
     for place, model in enumerate(models):

@@ -286,8 +286,8 @@ class HistoryReplyV1(Reply):
         "out, and in replies of older versions, which refuse the request instead.",
     )
 
-    def may_have_older(self, limit: int) -> bool:
-        """Return whether older messages may exist than those of this reply to a request with `limit`.
+    def may_have_older_messages(self, limit: int) -> bool:
+        """Return whether messages older than those of this reply to a request with `limit` may exist.
 
         If the limit has room for an entry with tools but not for its message, both are left out: the reply
         then has one entry less than requested.

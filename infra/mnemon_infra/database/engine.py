@@ -436,8 +436,8 @@ async def load_clock_time(connection: Connection) -> float:
 
 def redact_database_url(url: URL) -> str:
     """Return the address of a database for messages, without passwords."""
-    without_options = url.difference_update_query(["password", "sslpassword"])
-    return without_options.set(drivername="postgresql").render_as_string(hide_password=True)
+    without_passwords = url.difference_update_query(["password", "sslpassword"])
+    return without_passwords.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:

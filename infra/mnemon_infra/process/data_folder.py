@@ -203,7 +203,7 @@ def replace_file(path: Path, text: str, *, keep_permissions: bool = False) -> No
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")
     if keep_permissions:
-        # Only root may give a file to another account; the file then stays closed to all others.
+        # Only root may give a file to another account. Otherwise only this account may read the new file.
         with suppress(FileNotFoundError, PermissionError):
             former = path.stat()
             os.chown(draft, former.st_uid, former.st_gid)

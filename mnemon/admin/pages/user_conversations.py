@@ -53,7 +53,7 @@ async def _render_history(
         page_user.user, limit=limit, conversation=conversation, min_seq=page_user.seq
     )
     # A higher limit shows no more messages if the reply has no room for them.
-    more = reply.may_have_older(limit) and reply.left_out is None and limit < MAX_HISTORY
+    more = reply.may_have_older_messages(limit) and reply.left_out is None and limit < MAX_HISTORY
     return visit.render(
         "user/conversations.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,

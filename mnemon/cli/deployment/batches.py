@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.options.moment import parse_time
 from mnemon.cli.options.target import DataOption, complete_command, require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption, show_json, show_table
@@ -52,7 +53,7 @@ async def batches(
 
     if state not in STATES:
         refuse(ExitCode.USAGE_ERROR, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
-    moment = datetime.now(UTC) + timedelta(days=1) if before is None else _parse_time(before)
+    moment = datetime.now(UTC) + timedelta(days=1) if before is None else parse_time("--before", before)
     deployment = require_deployment(data, "database")
     configure_logging()
     async with Database(deployment, name="mnemon-batches") as database:
@@ -68,18 +69,6 @@ async def batches(
             command = f"mnemon batches --before {older} --limit {limit}{options}"
             typer.echo(f"older: {complete_command(command, data)}")
     return ExitCode.DONE
-
-
-def _parse_time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        refuse(
-            ExitCode.USAGE_ERROR,
-            f"--before {text!r} is not a time",
-            "Write a time such as 2026-11-21T10:00:00Z",
-        )
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _batch_to_json(batch: "StoredBatch") -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> No
         typer.echo(make_printable(message.content))
     if not reply.messages:
         typer.echo("no messages")
-    elif reply.may_have_older(limit):
+    elif reply.may_have_older_messages(limit):
         older = f"--conversation {quote(reply.conversation or '')} --before {reply.messages[0].seq}"
         if as_of is not None:
             older += f" --as-of {quote(as_of)}"

@@ -110,7 +110,10 @@ def parse_as_of(given: str | None) -> int | datetime | None:
 
 
 def parse_now(given: str | None) -> datetime | None:
-    """Parse the value of a `NowOption`, which may be None; end the command with code 2 if it is no time."""
+    """Parse the value of a `NowOption`, which may be None.
+
+    End the command with code 2 if the value is not a time.
+    """
     return None if given is None else parse_time("--now", given)
 
 

@@ -18,10 +18,10 @@ def parse_moment(option: str, text: str) -> int | datetime:
     return time
 
 
-def parse_time(option: str, text: str, problem: str = "no time") -> datetime:
+def parse_time(option: str, text: str, problem: str = "not a time") -> datetime:
     """Parse a time; one without an offset is UTC.
 
-    End the command with code 2 if the value is no time; the error calls it `problem`.
+    End the command with code 2 if the value is not a time; `problem` completes the error "OPTION VALUE is".
     """
     try:
         time = datetime.fromisoformat(text)

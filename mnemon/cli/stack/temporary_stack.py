@@ -110,7 +110,7 @@ def _open_output(folder: Path) -> BinaryIO:
     """Create the folder, and open the file for the output of the stack.
 
     Raises:
-        NoRoom: the disk has too little room for a stack, and for the output that would say so.
+        NoRoom: the disk has too little room for a stack.
         FolderUnusable: the folder cannot be created or written.
     """
     from mnemon_infra.embedded.disk_space import require_room

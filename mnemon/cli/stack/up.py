@@ -108,14 +108,14 @@ async def up(
     begun = time.monotonic()
     names = parse_consumers(CONSUMERS if only is None else only.split(","))
     deployment = set_metrics_port(load_deployment(), metrics_port)
-    if deployment.metrics_port == 65_535:
+    front = [name for name in names if name in FOREGROUND]
+    behind = [name for name in names if name not in FOREGROUND]
+    if behind and deployment.metrics_port == 65_535:
         refuse(
             ExitCode.USAGE_ERROR,
             "the metrics port 65535 leaves no port for the second process",
             "Name a lower port (--metrics-port or MNEMON_METRICS_PORT)",
         )
-    front = [name for name in names if name in FOREGROUND]
-    behind = [name for name in names if name not in FOREGROUND]
     configure_logging()
     _require_free_port("--admin-port", admin_port if admin else None)
     _require_free_port("--gateway-port", gateway_port if gateway else None)

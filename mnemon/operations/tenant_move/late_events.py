@@ -56,8 +56,9 @@ async def count_late_events(connection: Client, tenant: str, residence: Residenc
     """Return the number of late events of a tenant that are not forwarded, withheld ones included.
 
     The number is 0 if the tenant has not moved. After the confirmation of a move, withheld events do not
-    count, because it has named them, nor do erasures: they concern the memory left in this deployment. Copies
-    that an unfinished or abandoned revert has brought into this log do not count either.
+    count, because `mnemon tenant confirm` has named them, nor do erasures: they concern the memory left in
+    this deployment. Copies that an unfinished or abandoned revert has brought into this log do not count
+    either.
 
     Raises:
         nats.errors.Error: the server does not answer.

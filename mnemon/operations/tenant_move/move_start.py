@@ -23,7 +23,7 @@ log = structlog.get_logger("move")
 
 
 class MoveStart:
-    """Start of a move; its arguments are those of `TenantMove`."""
+    """Start of a move; its arguments mean the same as those of `TenantMove`."""
 
     def __init__(
         self, source: TenantSite, target: TenantSite, addresses: tuple[str, str], *, is_returning: bool

@@ -367,7 +367,7 @@ export class MemoryClient implements AsyncDisposable {
     const timeout = SLOW_VERBS.has(verb) ? this.#timeouts.save : this.#timeouts.ask;
     return this.#run(async () => {
       try {
-        const isRepeatable = canRepeat(verb, request);
+        const isRepeatable = isRepeatableRequest(verb, request);
         return readReply(verb, await this.#transport.request({ user, verb, version, json, isRepeatable }, timeout));
       } catch (failure) {
         if (!(failure instanceof AttemptFailed)) throw failure;
@@ -459,7 +459,7 @@ export class MemoryClient implements AsyncDisposable {
 }
 
 /** Returns whether a request that took effect has no further effect if it is repeated. */
-function canRepeat(verb: keyof Requests, request: object): boolean {
+function isRepeatableRequest(verb: keyof Requests, request: object): boolean {
   const { action, task_id, document_id, query } = request as Partial<TasksV1 & DocumentV1 & Requests["forget"]>;
   switch (verb) {
     case "tasks":

@@ -1798,7 +1798,7 @@ export interface Lineage {
    */
   conversation?: string | null;
   /**
-   * What derived the text: `tool` for the verbs `save` and `update`, `import` for `mnemon import`, or a consumer, such as `extract`.
+   * Program that derived the text: `tool` for the verbs `save` and `update`, `import` for `mnemon import`, or a consumer, such as `extract`.
    */
   extractor?: string | null;
   /**

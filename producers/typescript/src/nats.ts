@@ -179,7 +179,7 @@ function describeFailure(failure: Error, problems: Problems): AttemptFailed {
     return buildFailure("refused", `${cause.message}; send a shorter text`, false);
   }
   if (cause instanceof errors.PermissionViolationError) {
-    const nextStep = "give the tenant of this login, or allow the subject in the permissions of this NATS user";
+    const nextStep = "connect with the tenant of this login, or allow the subject in the permissions of this NATS user";
     return buildFailure("refused", `${cause.message}; ${nextStep}`, false);
   }
   const isClosed = cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError;

@@ -54,7 +54,7 @@ export function buildInvalidReply(verb: keyof Requests, problem: string): Attemp
   return buildFailure("internal", `the reply to ${verb} is invalid: ${problem}. ${nextStep}`);
 }
 
-/** Returns an attempt whose answer did not arrive in time; `problem` says which one. */
+/** Returns an attempt whose answer did not arrive in time; `problem` names the answer and the timeout. */
 export function buildTimeout(problem: string, isRepeatable: boolean): AttemptFailed {
   if (isRepeatable) return buildFailure("timeout", `${problem}; repeat the request`);
   const nextStep = "read the memory before you repeat the request, which may make another change";

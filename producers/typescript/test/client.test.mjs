@@ -484,6 +484,6 @@ test("nats: a login reaches its own tenant only", { skip: LOGIN ? false : "no se
   const other = await connectNats(LOGIN, { tenant: "B", timeouts, connection: { inboxPrefix: "_INBOX_A" } });
   await assert.rejects(other.publish("u", "user", "hi"), { name: "PublishFailed", code: "refused", retryable: false });
   const mistaken = await connectNats(LOGIN, { tenant: "B", timeouts });
-  await assert.rejects(mistaken.history("u"), { code: "refused", message: /; give the tenant of this login, or / });
+  await assert.rejects(mistaken.history("u"), { code: "refused", message: /; connect with the tenant of this login, or / });
   await Promise.all([own.close(), other.close(), mistaken.close()]);
 });

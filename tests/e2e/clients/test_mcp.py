@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp.client.client import Client
 
 
-INTRODUCTION: dict[str, Any] = {
+INITIALIZATION: dict[str, Any] = {
     "id": 1,
     "method": "initialize",
     "params": {
@@ -65,7 +65,9 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
 
 
 @asynccontextmanager
-async def answered(up: Up, folder: Path, *requests: dict[str, Any]) -> AsyncIterator[tuple[Any, Path]]:
+async def run_stdio_server(
+    up: Up, folder: Path, *requests: dict[str, Any]
+) -> AsyncIterator[tuple[Any, Path]]:
     """Start `mnemon mcp`, and send the requests; yield the process, and the file with its answers.
 
     The standard input stays open for the duration of the block.
@@ -85,9 +87,9 @@ async def answered(up: Up, folder: Path, *requests: dict[str, Any]) -> AsyncIter
             output=output,
             errors=errors,
         )
-        for request in (INTRODUCTION, *requests):
+        for request in (INITIALIZATION, *requests):
             questions.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
-        last = f'"id":{[INTRODUCTION, *requests][-1]["id"]}'.encode()
+        last = f'"id":{[INITIALIZATION, *requests][-1]["id"]}'.encode()
         await until(lambda: last in answers.read_bytes() or process.returncode is not None)
         yield process, answers
 
@@ -96,7 +98,7 @@ async def answered(up: Up, folder: Path, *requests: dict[str, Any]) -> AsyncIter
 async def test_signal_ends_stdio_server_while_its_input_is_open(
     shared: Up, tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with answered(shared, tmp_path) as (process, _):
+    async with run_stdio_server(shared, tmp_path) as (process, _):
         process.send_signal(number)
         async with asyncio.timeout(TIMEOUT):
             assert await process.wait() == -number
@@ -105,7 +107,7 @@ async def test_signal_ends_stdio_server_while_its_input_is_open(
 async def test_request_with_half_of_an_emoji_is_answered(shared: Up, tmp_path: Path) -> None:
     halved = {"name": "memory_search", "arguments": {"query": "tin trains \ud83d"}}
     call = {"id": 2, "method": "tools/call", "params": halved}
-    async with answered(shared, tmp_path, {"method": "notifications/initialized"}, call) as (
+    async with run_stdio_server(shared, tmp_path, {"method": "notifications/initialized"}, call) as (
         process,
         answers,
     ):

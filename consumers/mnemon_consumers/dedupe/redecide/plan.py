@@ -140,13 +140,13 @@ def redecide_proposals(
     return replay.redecided
 
 
-def replace_fact_ids(decision: Decision, names: Mapping[str, str]) -> Decision:
-    """Return a decision that names other facts by `names`, which maps the present names to the new ones.
+def replace_fact_ids(decision: Decision, ids: Mapping[str, str]) -> Decision:
+    """Return a decision with new ids of the facts in `nearest` and `undecided`.
 
-    A fact without a new name is left out.
+    `ids` maps the present ids to the new ones; a fact without a new id is left out.
     """
-    undecided = tuple(names[each] for each in decision.undecided if each in names)
-    return decision.model_copy(update={"nearest": names.get(decision.nearest or ""), "undecided": undecided})
+    undecided = tuple(ids[each] for each in decision.undecided if each in ids)
+    return decision.model_copy(update={"nearest": ids.get(decision.nearest or ""), "undecided": undecided})
 
 
 class _DecisionReplay:

@@ -70,10 +70,10 @@ class Search:
         query: str,
         now: datetime,
         preceding: Sequence[str] = (),
-        reference: datetime | None = None,
+        reference_time: datetime | None = None,
     ) -> EmbeddedQuery:
         """Return a query with its vector, as `QueryEmbedder.embed_query` does."""
-        return await self._query_embedder.embed_query(owner, query, now, preceding, reference)
+        return await self._query_embedder.embed_query(owner, query, now, preceding, reference_time)
 
     async def find_hits(
         self,

@@ -166,9 +166,9 @@ async def _embed_given_query(turn: ContextTurn) -> EmbeddedQuery | None:
 
 
 async def _embed_query(turn: ContextTurn, search: Search, query: str) -> EmbeddedQuery:
-    reference = (turn.request.now or turn.now).astimezone(ZoneInfo(turn.settings.time_stamps.zone))
+    reference_time = (turn.request.now or turn.now).astimezone(ZoneInfo(turn.settings.time_stamps.zone))
     preceding = turn.request.preceding or ()
-    return await search.embed_query(turn.owner, query, turn.now, preceding, reference)
+    return await search.embed_query(turn.owner, query, turn.now, preceding, reference_time)
 
 
 async def _search_memory(

@@ -66,8 +66,10 @@ async def _search_view(
     # The position is read before the search: events that are indexed during the search may be missing from
     # the hits.
     indexed = await view.memory.await_indexed_position(owner, min_seq)
-    reference = (request.now or view.now).astimezone(ZoneInfo(settings.time_stamps.zone))
-    query = await view.search.embed_query(owner, request.query, view.now, request.preceding or (), reference)
+    reference_time = (request.now or view.now).astimezone(ZoneInfo(settings.time_stamps.zone))
+    query = await view.search.embed_query(
+        owner, request.query, view.now, request.preceding or (), reference_time
+    )
     found = await view.search.find_hits(
         query,
         only_documents if documents and "scope" not in request.model_fields_set else request.scope,

@@ -1,4 +1,4 @@
-"""Comparison of the log with a former state, which shows that the log was replaced or cut short."""
+"""Comparison of the log with a former state: shows whether the log was replaced or cut short."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple

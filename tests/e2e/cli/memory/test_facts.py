@@ -267,7 +267,7 @@ async def test_search_takes_a_memory_level_as_scope(
         later = await asked(deployment, "search", "Lisbon", "--scope", "medium", "--now", "2026-05-09 12:00")
         assert text in later.out
         wrong = await asked(deployment, "search", "Lisbon", "--now", "17")
-        assert (wrong.code, "--now '17' is no time" in wrong.err) == (2, True)
+        assert (wrong.code, "--now '17' is not a time" in wrong.err) == (2, True)
         whole = await asked(deployment, "get", "s1", "--scope", "summaries")
         assert whole.out.endswith(f"  messages at positions 1 to 1 of c  {text}\n")
         unknown = await asked(deployment, "search", "Lisbon", "--scope", "medium-rare")

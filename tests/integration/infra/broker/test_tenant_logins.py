@@ -200,7 +200,7 @@ async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: TenantServer
 
 async def test_client_names_a_permissions_violation(guarded: TenantServer) -> None:
     async with MemoryClient.connect(guarded.address("A"), tenant="B", timeouts=IMPATIENT) as memory:
-        expected = "permissions violation.*; give the tenant of this login, or"
+        expected = "permissions violation.*; connect with the tenant of this login, or"
         with pytest.raises(PublishFailed, match=expected) as failed:
             await memory.publish("u", "user", "hi")
         assert not failed.value.retryable

@@ -332,6 +332,6 @@ print("dateparser" in sys.modules)
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_a_day_that_its_month_lacks_is_no_end() -> None:
+def test_day_that_the_month_does_not_have_names_no_end() -> None:
     for text in ("Is in Lisbon until the 30th", "В отпуске до 30-го"):
         assert find_expiry(text, datetime(2026, 1, 31, tzinfo=UTC)) is None

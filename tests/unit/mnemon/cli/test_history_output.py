@@ -24,5 +24,5 @@ def test_options_of_older_messages_repeat_the_moment(capsys: pytest.CaptureFixtu
 
 def test_older_messages_may_exist_if_an_entry_with_tools_has_no_room() -> None:
     reply = HistoryReplyV1(messages=(MESSAGE,))
-    assert [reply.may_have_older(limit) for limit in (1, 2, 3)] == [True, True, False]
-    assert reply.model_copy(update={"left_out": 1}).may_have_older(3)
+    assert [reply.may_have_older_messages(limit) for limit in (1, 2, 3)] == [True, True, False]
+    assert reply.model_copy(update={"left_out": 1}).may_have_older_messages(3)

@@ -63,8 +63,8 @@ def is_preposition(word: str) -> bool:
 def may_be_noun(statement: ParsedFact, term: Term) -> bool:
     """Return whether a term may be a noun.
 
-    A Russian term may be one if the dictionary knows it as a noun. An English term may be one unless it is
-    the first after the subject and adverbs; the first may be one after a determiner or "has": "has books".
+    A Russian term may be a noun if the dictionary says so. An English term may be a noun if another term,
+    other than adverbs, stands between it and the subject, or if a determiner or "has" stands right before it.
     """
     if not statement.is_english:
         return "NOUN" in list_grammemes(term.text)

@@ -48,7 +48,7 @@ _END: Final = compile_pattern(
 _OTHER_DAY: Final = compile_pattern(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)|{_SHORT_MONTH}|next (?:week|month|year))\b"
 )
-"""Another day or month, from which a bare day may count: "from the 20th until the 5th"."""
+"""Another day or month in the text, from which a bare day may count: "from the 20th until the 5th"."""
 
 _OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"

@@ -108,7 +108,8 @@ _OTHER_DAY: Final = compile_pattern(
     rf"\b(?:\d{{1,2}}-?(?:го|е)\b|\d{{1,2}} (?:{_MONTH}|числа)\b|со? \d|(?:{_NEXT})\b|"
     rf"в (?:\w+ )?(?:январе|феврале|марте|апреле|мае|июне|июле|августе|сентябре|октябре|ноябре|декабре)\b)"
 )
-"""Another day or month, from which a bare day may count: «с 20-го по 5-е» (from the 20th to the 5th)."""
+"""Another day or month in the text, from which a bare day may count, as in «с 20-го по 5-е» (from the 20th to
+the 5th)."""
 _DUE_OR_OTHER_DAY: Final = re.compile(f"{_DUE.pattern}|{_OTHER_DAY.pattern}")
 
 _FOR_A_WHILE: Final = compile_pattern(rf"\b(?:{_AWAY})|{_BEGINS}")

@@ -167,7 +167,7 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
 
 
 def _find_day_of_month(number: int, day: date) -> date:
-    """Return the next day with a number in its month, which may be the day `day`.
+    """Return the first day, from `day` on, that has a number in its month.
 
     Raises:
         ValueError: the month has no such day.

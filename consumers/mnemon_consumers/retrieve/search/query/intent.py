@@ -128,7 +128,7 @@ _AUXILIARIES: Final = frozenset(str.split("did does do has have had was were is 
 """English verbs that stand before the subject of a question; `d` and `s` as in "what's"."""
 
 _OBJECTS: Final = frozenset(str.split("что чего чем чём кем ком кого"))
-"""Russian question words that are the object of what somebody did or said."""
+"""Russian question words that can be the object of the verb, as in «что сказала Анна» (what did Anna say)."""
 
 RELATIVE_KINDS: Final = frozenset(
     (
@@ -154,7 +154,7 @@ RELATIVE_KINDS: Final = frozenset(
         WordKind.WEEKENDS,
     )
 )
-"""Kinds of words that mean another time in a message sent at another time; "May" and "Monday" do not."""
+"""Kinds of the words in relative times, such as "last", "two" and "week", without months and weekdays."""
 
 CONJUNCTIONS: Final = frozenset(("and", "or", "и", "или"))
 
@@ -177,20 +177,22 @@ class QueryIntent:
         text: the query.
         now: the moment to which "yesterday" is relative; without it, the query names no periods.
         preceding: the messages before the query, oldest first.
-        searches_relative_times: whether words such as "last" and "week" are searched for like other words.
+        has_relative_times: whether words of relative times, such as "last" and "week", are search terms.
     """
 
     text: str
     now: datetime | None = None
     preceding: tuple[str, ...] = ()
-    searches_relative_times: bool = True
+    has_relative_times: bool = True
 
-    def ignore_relative_times(self) -> "QueryIntent":
-        """Return the query without a search for relative times; its periods and names stay.
+    def remove_relative_times(self) -> "QueryIntent":
+        """Return the query without the words of relative times as search terms.
+
+        Its periods, names and concepts stay.
 
         A message of the period seldom names it, and one that says "last week" speaks of another week.
         """
-        return replace(self, searches_relative_times=False)
+        return replace(self, has_relative_times=False)
 
     @cached_property
     def dependence(self) -> float:
@@ -216,7 +218,7 @@ class QueryIntent:
         return next(filter(None, (self._split.periods, *others)), ())
 
     def list_latest_periods(self) -> list[tuple[datetime, datetime]]:
-        """Return start and end of each period; of a yearly one, those of the latest that has begun."""
+        """Return start and end of each period; a yearly period is the latest one that has begun."""
         return [each.find_latest_recurrence(self.now) for each in self.periods] if self.now else []
 
     @cached_property
@@ -247,7 +249,7 @@ class QueryIntent:
 
     @property
     def has_name(self) -> bool:
-        """Return whether the query has a name, as of a person, outside the phrases of its periods."""
+        """Return whether the query has a name, such as that of a person, outside of its periods."""
         return bool(self._names)
 
     @cached_property
@@ -295,7 +297,7 @@ class QueryIntent:
     @cached_property
     def _searched_text(self) -> str:
         """Return the words of the query to search for."""
-        if self.searches_relative_times:
+        if self.has_relative_times:
             return self.text
         words = split_date_words(self.text[:LOOKED_AT])
         return " ".join(each.text for each in words if each.kind not in RELATIVE_KINDS)
@@ -324,7 +326,7 @@ def _is_given_name(word: DateWord) -> bool:
 
 
 def _list_names(gap: Sequence[DateWord], query: str) -> Iterator[DateWord]:
-    """Yield the words that are names among the words between two periods of a query.
+    """Yield the names in a gap: the words before, between or after the periods of a query.
 
     A name is a known given name, or a capitalised word that is the subject, as in "What did Tomasz say?". In
     English, the subject follows an auxiliary verb, or another name. In Russian, a capitalised word is the
@@ -333,19 +335,19 @@ def _list_names(gap: Sequence[DateWord], query: str) -> Iterator[DateWord]:
     """
     has_object = not _OBJECTS.isdisjoint(split_words(query))
     is_cased = not query.isupper()
-    is_subject = after_name = False
+    is_subject = is_after_name = False
     for place, word in enumerate(gap):
         text = word.text.lower()
         if is_cyrillic(text):
             is_common = is_known_word(text) and not is_proper_name(text)
-            after_preposition = place > 0 and "PREP" in list_grammemes(gap[place - 1].text.lower())
-            is_subject = place > 0 and has_object and not is_common and not after_preposition
+            is_after_preposition = place > 0 and "PREP" in list_grammemes(gap[place - 1].text.lower())
+            is_subject = place > 0 and has_object and not is_common and not is_after_preposition
         may_be_name = is_cased and is_subject and text not in FIRST_PERSON
         is_name = _is_given_name(word) or (may_be_name and _is_capitalised(word))
         if is_name:
             yield word
-        is_subject = is_name or text in _AUXILIARIES or (after_name and text in CONJUNCTIONS)
-        after_name = is_name
+        is_subject = is_name or text in _AUXILIARIES or (is_after_name and text in CONJUNCTIONS)
+        is_after_name = is_name
 
 
 def _is_capitalised(word: DateWord) -> bool:

@@ -62,7 +62,7 @@ class QueryEmbedder:
         query: str,
         now: datetime,
         preceding: Sequence[str] = (),
-        reference: datetime | None = None,
+        reference_time: datetime | None = None,
     ) -> EmbeddedQuery:
         """Return a query with its vector, or without one if the embedding model fails.
 
@@ -71,10 +71,10 @@ class QueryEmbedder:
             query: a sentence, a question or some words; the first `LOOKED_AT` characters count.
             now: the moment of the search; facts that expire at or before it count as expired.
             preceding: the messages before the query, oldest first; a query that stands alone ignores them.
-            reference: the moment to which "yesterday" in the query is relative, in its own time zone;
+            reference_time: the moment to which "yesterday" in the query is relative, in its own time zone;
                 default `now`.
         """
-        intent = QueryIntent(query[:LOOKED_AT], reference or now, tuple(preceding))
+        intent = QueryIntent(query[:LOOKED_AT], reference_time or now, tuple(preceding))
         statistics = self._statistics.get_statistics(owner[0])
         meaning, degraded = await self._embed_intent(intent, statistics.tokens)
         return EmbeddedQuery(owner, intent, meaning, degraded, statistics, now)

@@ -71,7 +71,7 @@ class MessageSearch:
         of_periods = await self._load_period_candidates(inputs) if query.intent.is_about_period else {}
         of_periods = {event_id: each for event_id, each in of_periods.items() if is_searched(event_id)}
         if of_periods:
-            query = query._replace(intent=query.intent.ignore_relative_times())
+            query = query._replace(intent=query.intent.remove_relative_times())
         found = dict(of_periods)
         if not of_periods or query.intent.has_name:
             # Messages after the period may tell what a person did in it.

@@ -185,7 +185,7 @@ class FactVerbs:
             return await self._memory.load_fact_history(owner, stored.id, seq)
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        new = await self._points.build_point(owner, stored.id, event_id, fact.text)
+        new = await self._points.build_points(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)
         await self._projection.project_event(owner, position)
         seen = await self._memory.load_fact_history(owner, stored.id, position)

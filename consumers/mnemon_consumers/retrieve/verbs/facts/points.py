@@ -21,8 +21,8 @@ class FactPoints:
     def __init__(self, vector_index: VectorIndex | None) -> None:
         self._vector_index = vector_index
 
-    async def build_point(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
-        """Return the point of a fact; none if its text is not embedded in time."""
+    async def build_points(self, owner: Owner, fact_id: str, event_id: str, text: str) -> Sequence[Point]:
+        """Return the point of a fact; no point if its text is not embedded in time."""
         if self._vector_index is not None:
             with suppress(EmbeddingUnavailable, TimeoutError):
                 async with asyncio.timeout(EMBEDDING_TIMEOUT):
@@ -32,12 +32,14 @@ class FactPoints:
         return ()
 
     async def write_points(self, points: Sequence[Point]) -> None:
+        """Write points; if the vector store does not answer, `index` writes them later."""
         if self._vector_index is not None and points:
             with suppress(VectorsUnavailable):
                 async with self._vector_index.gate.enter():
                     await self._vector_index.vectors.upsert(Collection.MEMORIES, points)
 
     async def delete_point(self, owner: Owner, fact_id: str) -> None:
+        """Delete the point of a fact; if the vector store does not answer, `index` deletes it later."""
         if self._vector_index is not None:
             with suppress(VectorsUnavailable):
                 async with self._vector_index.gate.enter():

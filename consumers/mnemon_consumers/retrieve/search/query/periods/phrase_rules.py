@@ -69,7 +69,7 @@ class _RuleMatch(NamedTuple):
         return self.sentence.words[place].kind if place >= 0 else None
 
     def count_halves(self) -> int:
-        """Return 1 if half a unit adds to a number of units, as in "a week and a half", else 0."""
+        """Return 1 if the phrase adds half a unit, as in "a week and a half", else 0."""
         return int(self.get_kind("half") is not None or self.get_kind("count") is WordKind.ONE_AND_A_HALF)
 
     def get_year(self) -> int | None:
@@ -91,7 +91,7 @@ class _PhraseRule(NamedTuple):
 _SATURDAY: Final = 6
 """Number of the first day of a weekend, as `date.isoweekday` counts."""
 
-_LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
+_HALF_LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
 """Number of days in half a unit, by which the period of a phrase such as "two weeks ago" extends before and
 after the day that is so far away."""
 
@@ -139,7 +139,7 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRan
         minutes = number * (match.get_number("unit") or 0)
         moment = match.sentence.now + direction * timedelta(minutes=minutes)
         return match.found.end(), [build_day(moment.date())]
-    around = timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    around = timedelta(days=_HALF_LENGTHS.get(kind, 0) if kind else 0)
     day = _shift_day(match.today, kind, direction * number) + direction * match.count_halves() * around
     unit: Unit = "other" if around else "day"
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1), unit)]
@@ -166,7 +166,7 @@ def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
 
 def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]]:
     day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
-    around = timedelta(days=_LENGTHS[WordKind.MONTH_UNIT])
+    around = timedelta(days=_HALF_LENGTHS[WordKind.MONTH_UNIT])
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1))]
 
 
@@ -185,7 +185,7 @@ def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | Non
         number = 1 if is_one else 3
     if kind is WordKind.TIME_UNIT or shift not in (-1, 1):
         return None
-    half = match.count_halves() * timedelta(days=_LENGTHS.get(kind, 0) if kind else 0)
+    half = match.count_halves() * timedelta(days=_HALF_LENGTHS.get(kind, 0) if kind else 0)
     other = _shift_day(match.today, kind, shift * number) + shift * half
     first, last = sorted((other, match.today))
     return match.found.end(), [DateRange(first, last + timedelta(days=1))]
@@ -444,7 +444,7 @@ def _read_weekday_of_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | 
 
 
 def _read_week_of_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "the week of 9 March" and "the weekend of 14 March": those with this day.
+    """Read "the week of 9 March", and "the weekend of 14 March": the weekend of the week with this day.
 
     Without a year, the day is the latest one. If no day follows, the result is None.
     """

@@ -202,7 +202,7 @@ def test_a_query_about_the_time_around_a_period_is_not_about_the_period(query: s
     assert not QueryIntent(query, NOW).is_about_period
 
 
-def test_a_name_is_no_word_of_a_period() -> None:
+def test_names_are_found_outside_periods() -> None:
     assert QueryIntent("What did Anna say yesterday?", NOW).has_name
     assert QueryIntent("What did Tomasz say yesterday?", NOW).has_name
     assert not QueryIntent("What did we say in April?", NOW).has_name
@@ -223,8 +223,8 @@ def test_relative_times_are_left_out_on_request(query: str, searched: str) -> No
     intent = QueryIntent(query, NOW)
 
     assert intent.terms == describe_text(query).terms
-    assert intent.ignore_relative_times().terms == describe_text(searched).terms
-    assert intent.ignore_relative_times().periods == intent.periods
+    assert intent.remove_relative_times().terms == describe_text(searched).terms
+    assert intent.remove_relative_times().periods == intent.periods
 
 
 @pytest.mark.parametrize(
