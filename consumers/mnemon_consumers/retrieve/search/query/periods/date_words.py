@@ -25,6 +25,8 @@ class WordKind(StrEnum):
     SEVERAL_YEARS = "R"
     """`2023-2024`, `2023/24`; the value is the first and the last year."""
     YEAR = "Y"
+    ORDINAL_YEAR = "5"
+    """A Russian year with its ending, which is no other number: «2020-м»."""
     NUMBER = "N"
     NUMERAL = "V"
     """A number in words: `two`."""
@@ -397,7 +399,7 @@ def _read_number(match: re.Match[str], plain: str) -> DateWord:
             if last == first + 1 or (first < last and not is_short):
                 return DateWord(_KIND.SEVERAL_YEARS, (first, last))
         case "year":
-            return DateWord(_KIND.YEAR, numbers[0])
+            return DateWord(_KIND.ORDINAL_YEAR, numbers[0])
         case "ordinal":
             return DateWord(_KIND.ORDINAL, numbers[0])
     return DateWord(_KIND.OTHER)

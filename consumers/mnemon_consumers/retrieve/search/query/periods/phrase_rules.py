@@ -481,7 +481,7 @@ _PART_RULES: Final = _build_rules(
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
     ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_phrase_in_year),
-    ("(?P<year> YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
+    ("(?P<year> ANY_YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
 )
 """Rules for a part or a year, and the period after it: "the end of May", "last year in March"."""
 
@@ -529,8 +529,8 @@ _CALENDAR_RULES: Final = _build_rules(
     ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
     (
         (
-            "(?<= [BETWEEN FROM FROM_OR_SINCE DURING SINCE]) (?P<year> YEAR) YEAR_UNIT? [AND TO UNTIL DASH]"
-            "(?P<last_year> YEAR) YEAR_UNIT?"
+            "(?<= [BETWEEN FROM FROM_OR_SINCE DURING SINCE]) (?P<year> ANY_YEAR) YEAR_UNIT? "
+            "[AND TO UNTIL DASH] (?P<last_year> ANY_YEAR) YEAR_UNIT?"
         ),
         _read_year_range,
     ),
@@ -585,7 +585,7 @@ _CALENDAR_RULES: Final = _build_rules(
 _BARE_RULES: Final = _build_rules(
     ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
     ("(?P<season> SEASON)", _read_season),
-    ("(?P<year> YEAR) YEAR_UNIT?", _read_year),
+    ("(?P<year> ANY_YEAR) YEAR_UNIT?", _read_year),
 )
 """Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
@@ -593,8 +593,8 @@ _GUARDED_RULES: Final = _build_rules(
     ("(?<= [IN DURING SINCE]) (?P<month> SHORT_MONTH)", _read_month),
     (
         (
-            "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | (?<= LONG_MONTH YEAR [TO DASH]) )"
-            "(?P<month> AMBIGUOUS_MONTH)"
+            "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | "
+            "(?<= LONG_MONTH ANY_YEAR [TO DASH]) ) (?P<month> AMBIGUOUS_MONTH)"
         ),
         _read_month,
     ),
@@ -605,10 +605,11 @@ _GUARDED_RULES: Final = _build_rules(
         ),
         _read_season,
     ),
-    ("(?P<year> YEAR) YEAR_UNIT", _read_year),
-    ("YEAR_UNIT (?P<year> YEAR)", _read_year),
+    ("(?P<year> ANY_YEAR) YEAR_UNIT", _read_year),
+    ("YEAR_UNIT (?P<year> ANY_YEAR)", _read_year),
     ("(?<= [IN DURING SINCE]) (?P<year> YEAR)", _read_year),
-    ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
+    ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
+    ("(?: (?<= PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> ORDINAL_YEAR)", _read_year),
     (
         "(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) | (?<= ANY_WEEKDAY AND) ) (?P<weekday> ANY_WEEKDAY)",
         _read_weekday,
