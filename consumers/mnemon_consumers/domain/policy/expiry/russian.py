@@ -45,7 +45,7 @@ _END: Final = compile_pattern(
         )|
         (?P<date>{_DATE}|(?:{_MONTH})(?: {_YEAR})?(?!\w)|20\d\d(?: года| г\.?)(?!\w)|
         (?:(?:{_NEXT}|{_THIS}) )?(?:{_WEEKDAY})\b|завтра\b|завтрашнего дня|послезавтра\b)|
-        (?P<day>{_DAY} числа\b|\d{{1,2}}-?го{_NO_MORE})|
+        (?P<day>(?:{_DAY} числа|\d{{1,2}}-?го){_NO_MORE})|
         (?P<period>(?:{_NEXT}) (?:недели|месяца|года)\b|(?:(?:{_NEXT}|{_THIS}) )?выходных\b)
     )|
     \bк концу (?:
@@ -54,7 +54,7 @@ _END: Final = compile_pattern(
     )|
     \bпо (?:
         (?P<date_through>{_DATE}|(?:{_THROUGH_MONTH})(?: {_YEAR})?(?!\w)|(?:{_THROUGH_WEEKDAY})\b)|
-        (?P<day_through>{_DAY} число\b|\d{{1,2}}-?е{_NO_MORE})
+        (?P<day_through>(?:{_DAY} число|\d{{1,2}}-?е){_NO_MORE})
     )|
     \bна (?:(?:ближайши[ей]|следующи[ей]|целую|целый|еще) )?
     (?P<duration>(?:{_NUMBER} )?(?:день|дня|дней|неделю|недели|недель|месяц|месяца|месяцев))\b

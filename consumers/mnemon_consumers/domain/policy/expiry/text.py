@@ -141,6 +141,8 @@ def _find_next_day(end: _NamedEnd, day: date) -> date | None:
     if group.startswith("day"):
         number = re.search(r"\d+", phrase)
         assert number is not None, "a day of the month has a number"
+        if "this month" in phrase and int(number[0]) < day.day:
+            return None  # "until the 5th of this month", after the fifth
         return _find_day_of_month(int(number[0]), day) + timedelta(days=1)
     if group.startswith("duration"):
         parsed = _parse_date(
