@@ -351,9 +351,9 @@ class Deployment(BaseSettings):
             raise ValueError(expected) from error
         if not url.drivername.startswith("postgres"):
             raise ValueError(expected)
-        if "@" in (url.host or ""):
+        if dsn.partition("?")[0].count("@") > 1:
             # Errors of the driver would repeat the host, and with it a part of the password.
-            raise ValueError("the host contains @: write @ in a password as %40")
+            raise ValueError("more than one @: write @ in a password as %40")
         return url.render_as_string(hide_password=False)
 
     @cached_property
