@@ -262,31 +262,31 @@ class ExactWriter:
             nats.errors.Error: the server does not answer, or refuses the batch.
         """
         if self._batch:
-            await self._store_with_retries(self._batch)
+            await self._store_batch()
         self._batch, self._ids, self._bytes = [], set(), 0
 
-    async def _store_with_retries(self, batch: Sequence[ExactMessage]) -> None:
+    async def _store_batch(self) -> None:
+        """Store the batch, with up to `TRIES` attempts. After an error, the batch has what is not stored."""
         fault: Exception = nats.errors.TimeoutError()
         for _ in range(TRIES):
             try:
-                self.last = await store_batch(self._connection, batch, self.last)
+                self.last = await store_batch(self._connection, self._batch, self.last)
                 return
             except (nats.errors.Error, TimeoutError) as error:
                 fault = error
             await asyncio.sleep(PAUSE if not is_duplicate(fault) else 2 * _DUPLICATE_WINDOW)
             try:
                 last = (await self._connection.jetstream().stream_info(LOG)).state.last_seq
+                stored = last - self.last
+                if 0 < stored <= len(self._batch) and await self._has_stored(self._batch[stored - 1], last):
+                    # The acknowledgement was lost, or a server without room stored the beginning.
+                    self.last, self._batch = last, self._batch[stored:]
+                elif stored:
+                    raise ForeignEvent(self.last + 1)
             except (nats.errors.Error, TimeoutError) as error:
                 fault = error
-                continue
-            stored = last - self.last
-            if stored == len(batch):
-                self.last = last
-                return  # the attempt was stored, and its acknowledgement was lost
-            if stored and not (0 < stored < len(batch) and await self._has_stored(batch[stored - 1], last)):
-                raise ForeignEvent(self.last + 1)
-            # A server without room stores the beginning of a batch, and does not answer.
-            self.last, batch = last, batch[stored:]
+            if not self._batch:
+                return
         raise fault
 
     async def _has_stored(self, message: ExactMessage, position: int) -> bool:
