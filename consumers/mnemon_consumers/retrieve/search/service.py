@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import nats.errors
@@ -22,7 +21,6 @@ from mnemon_consumers.retrieve.search.scopes.messages import MessageSearch
 from mnemon_consumers.retrieve.search.scopes.summaries import SummarySearch
 from mnemon_consumers.retrieve.search.statistics import StatisticsCache
 from mnemon_contracts.settings.groups import Retrieval
-from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.messages.lookup import VisibleMessage
@@ -34,7 +32,11 @@ log = structlog.get_logger("search")
 
 
 class Search:
-    """Search of a user's facts, messages, documents and summaries, by words and by meaning."""
+    """Search of a user's facts, messages, documents and summaries, by words and by meaning.
+
+    Attributes:
+        embed_query: returns a query with its vector, see `QueryEmbedder.embed_query`.
+    """
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class Search:
         finder = CandidateFinder(vectors, thresholds)
         self._reranker = reranker
         self._statistics = StatisticsCache(database, embedder, memory.get_revision)
-        self._query_embedder = QueryEmbedder(embedder, self._statistics)
+        self.embed_query = QueryEmbedder(embedder, self._statistics).embed_query
         self._facts = FactSearch(memory, finder, vectors)
         self._scopes: Mapping[FoundScope, Callable[[ScopeInputs], Coroutine[Any, Any, ScopeAnswer]]] = {
             "memories": self._facts.find_hits,
@@ -63,17 +65,6 @@ class Search:
         """Drop the cached frequent names, and make the word statistics due. Call this after a swap."""
         self._facts.expire_caches()
         self._statistics.expire_counts()
-
-    async def embed_query(
-        self,
-        owner: Owner,
-        query: str,
-        now: datetime,
-        preceding: Sequence[str] = (),
-        reference_time: datetime | None = None,
-    ) -> EmbeddedQuery:
-        """Return a query with its vector, as `QueryEmbedder.embed_query` does."""
-        return await self._query_embedder.embed_query(owner, query, now, preceding, reference_time)
 
     async def find_hits(
         self,
