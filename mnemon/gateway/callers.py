@@ -167,7 +167,7 @@ class Callers:
         self._open[tenant] += 1
 
     def close_request(self, tenant: str | None) -> None:
-        """Count a request of a tenant as answered."""
+        """Stop counting a request of a tenant as open, answered or not."""
         self._open[tenant] -= 1
         if not self._open[tenant]:
             del self._open[tenant]

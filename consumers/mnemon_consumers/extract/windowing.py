@@ -88,7 +88,11 @@ class WindowCutter:
         }
 
     async def _check_lengths(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Trigger users with enough messages; return users to check again after `CHECK_PAUSE`."""
+        """Publish a trigger for each user with a conversation of at least `after_messages` unread messages.
+
+        Users who were checked less than `CHECK_PAUSE` ago are not checked. Return those of them who have sent
+        messages since that check.
+        """
         now = datetime.now(UTC)
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]

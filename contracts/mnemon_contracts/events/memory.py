@@ -155,9 +155,9 @@ class FactProposedV1(Event):
     )
     supersedes: Identifier | None = Field(
         default=None,
-        description="Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the "
-        "two are not about the same thing, or if it says more than a proposal that repeats a part of it, and "
-        "ignores the id if no live fact has it.",
+        description="Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if "
+        "the proposal is about something else, or only repeats a part of the fact. `dedupe` ignores an id "
+        "that no live fact has.",
     )
     names: FactNames = ()
     lineage: Lineage = Field(

@@ -180,8 +180,8 @@ async def run_stack(
         deployment: the configuration; a server that it names is not started.
         nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
         database_port: port of the database on 127.0.0.1; None opens a unix socket only.
-        with_streams: False for a restore: streams and consumers are not created or changed, and the broker
-            accepts messages of up to `RESTORE_MAX_PAYLOAD` bytes.
+        with_streams: False for a restore: streams, durables and buckets are not created or changed, and a
+            broker that runs in the folder accepts messages of up to `RESTORE_MAX_PAYLOAD` bytes.
 
     Raises:
         FolderInUse: another process holds the folder.

@@ -2041,7 +2041,7 @@ export interface FactProposedV1 {
    */
   expires_at?: string | Date | null;
   /**
-   * Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the two are not about the same thing, or if it says more than a proposal that repeats a part of it, and ignores the id if no live fact has it.
+   * Id of the fact that the proposal is meant to replace. `dedupe` keeps that fact if the proposal is about something else, or only repeats a part of the fact. `dedupe` ignores an id that no live fact has.
    */
   supersedes?: string | null;
   /**

@@ -77,12 +77,13 @@ class UserLog:
     async def publish_event(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Append an event to the log; return its position.
 
-        `event_id` is unique among the events of all users; None creates one.
+        `event_id` is unique among the events of all users; None creates one. An event with the id of one that
+        the log received in its duplicate window is not appended; the position of the earlier one is returned.
 
         Raises:
             InvalidBody: the event is too large.
             nats.errors.Error: NATS did not confirm the event within `PUBLISH_TIMEOUT`; the log may have the
-                event or not.
+                event or not. Repeat the call with the same `event_id`.
         """
         contract = _CONTRACTS[type(event)]
         acknowledgement = await self._broker.stream_context.publish(

@@ -72,12 +72,14 @@ class LanguageRules(NamedTuple):
 
     Attributes:
         rules: the rules in order; the first that matches a sentence applies.
+        prefilter: finds the rules that may match a text.
         opening: words without content at the beginning of a sentence.
         joint: words and punctuation marks after which a clause may begin within a sentence.
         hedge: words before a statement that make it doubtful, such as "if", "maybe" or "said".
         request: a clause at the end of a sentence that asks for something, or asks a question.
         closing: a word without content at the end of a sentence.
-        task: a request after which a message has a text to work on, or the words of a role.
+        task: a request at the beginning of a sentence, such as "translate" or "act as". The sentence and all
+            later ones of the message do not count as statements about the author.
         disclaimer: words that say that a sentence is a joke, a figure of speech or not to be saved, at its
             end or at the beginning of the next sentence.
         subject: pronouns and verbs of the first person; matches nothing if `others` is empty.

@@ -178,7 +178,7 @@ def _build_statement(
 
 
 class _Clause(NamedTuple):
-    """A part of a sentence that is a statement alone, as text and as statement."""
+    """A part of a sentence that is a statement on its own: its text, and the statement read from the text."""
 
     text: str
     statement: UserStatement
