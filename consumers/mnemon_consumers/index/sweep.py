@@ -89,13 +89,14 @@ def _list_removal_filters(owner: Owner) -> Iterator[str]:
 
 
 async def reconcile_points(database: Database, vector_index: VectorIndex, owner: Owner) -> None:
-    """Make a user's points agree with the projections, but do not write missing points of messages.
+    """Write missing and outdated points of a user's facts and summaries, and delete all obsolete points.
 
-    No other process may write points or rows during the call.
+    Missing points of messages are not written; those of a document are written only if the document has an
+    obsolete point. No other process may write points or rows during the call.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. The points
-            may agree only in part.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: a server does not answer. A part of the
+            points may be written or deleted.
     """
     await _sweep_facts(database, vector_index, owner)
     await _sweep_documents(database, vector_index, owner, await _read_chunks(vector_index, owner))

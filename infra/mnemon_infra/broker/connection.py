@@ -75,8 +75,8 @@ def explain_denials(connection: Client) -> Iterator[None]:
         if "permissions violation" not in denial.lower():
             raise
         raise BrokerRefused(
-            f"the login at the NATS server may not do this ({denial.removeprefix('nats: ')}): log in as an "
-            "operator, by the name and password in MNEMON_NATS_URL that `mnemon auth operator` shows"
+            f"the login at the NATS server may not do this ({denial.removeprefix('nats: ')}): set "
+            "MNEMON_NATS_URL with the name and password of an operator, which `mnemon auth operator` creates"
         ) from error
 
 

@@ -38,7 +38,7 @@ class TermStatistics(NamedTuple):
 
     @classmethod
     def from_texts(cls, texts: Sequence[str]) -> Self:
-        """Count the stemmed words and concepts in the first `COUNTED` characters of each of some texts."""
+        """Count the texts that have each stemmed word or concept in their first `COUNTED` characters."""
         found = Counter(term for text in texts for term in concepts.weigh_document(text[:COUNTED]).indices)
         terms = np.array(sorted(found), dtype=np.uint32)
         return cls(len(texts), terms, np.array([found[int(term)] for term in terms], dtype=np.uint32))

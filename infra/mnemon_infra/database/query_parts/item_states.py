@@ -38,7 +38,8 @@ def has_name(names: Iterable[str], table: FromClause = events) -> ColumnElement[
 def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
     """Return the SQL expression of a log position that the body of an event contains.
 
-    The expression is exactly that of the index: otherwise PostgreSQL does not use the index.
+    For `to_seq`, it is exactly the expression of the index `memory_events_covering`: PostgreSQL does not use
+    the index for another expression.
     """
     return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 

@@ -145,8 +145,8 @@ class Judgement(NamedTuple):
     def is_doubtful(self, text: str) -> bool:
         """Return whether a search without a threshold leaves out a hit with this text.
 
-        A hit with all words of the query except times, or, in its first `LOOKED_AT` characters, with a phrase
-        that the query quotes, is never doubtful.
+        Only the first `LOOKED_AT` characters of the text count. A hit is not doubtful if they have all words
+        of the query except times, or a phrase that the query quotes.
         """
         if self.answerability >= self.threshold or self.terms <= describe_text(text).terms:
             return False
