@@ -31,8 +31,8 @@ class WindowRequest:
         messages: the messages of the window that are worth reading and still visible, oldest first, as a
             model is shown them; empty if none is left, as after a clear.
         known: the user's facts that have not expired, most important first.
-        pairs: undecided pairs that the request also asks about. Until the request is sent, `known` has
-            the texts of their facts.
+        pairs: undecided pairs that the request also asks about. `known` has their facts, except those that
+            have ended or expired since the request was sent.
     """
 
     window: StoredWindow

@@ -52,8 +52,8 @@ class LogState:
         decisions: maps each proposal to its newest decision and the event id of that decision.
         origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, or is the
             origin of another kept fact, the origin is `=` and the fact id.
-        own: origins of facts that stay separate facts: facts changed by the verb `update`, merged after a
-            comparison, or without a proposal.
+        own: origins of facts that stay separate facts: facts changed by the verb `update`, facts merged
+            after a comparison, and facts whose origin is `=` and their id.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)

@@ -34,6 +34,7 @@ class _Pool:
 
     Attributes:
         most: maximum number of lines of the batch.
+        tenants: for each tenant, the number of its windows and the time since which the first is due.
         is_due: whether a window of at least one tenant has waited `pool_seconds` or longer.
     """
 

@@ -102,7 +102,7 @@ class ConversationExtent:
     Attributes:
         summaries: the newest live summaries, shown or not.
         messages: log positions of the messages that were read and not counted, by event id.
-        counts: counts of older messages, by log position.
+        counts: counts of older messages, see `CountedMessages`.
         counted_positions: counted messages that may be shown: log positions by event id.
         wordless: messages without words or tools, which cannot be shown.
     """

@@ -63,8 +63,8 @@ class WordingFeatures(NamedTuple):
 
     Attributes:
         words: the words in lower case that BM25 does not weigh, such as stop words, without `_LIGHT_WORDS`.
-        foreign_words: the words in lower case with letters that English and Russian lack: stemming or folding
-            would make "schön" the same as "schon".
+        foreign_words: the words in lower case with a letter outside of ASCII, but no Russian letter: stemming
+            or folding would make "schön" the same as "schon".
         verb_forms: the terms of verbs with their tense, and for Russian verbs person and number; stemming
             gives "loved" the term of "love", and "учит" (teaches) the term of "учу" (I teach).
         numbers: the numbers, sorted.
@@ -88,7 +88,7 @@ class _QualifiedTime(NamedTuple):
     """A number or a word of a time.
 
     Attributes:
-        qualifiers: the prepositions and negations before it, joined by spaces.
+        qualifiers: the prepositions and negations before it, without particles, joined by spaces.
         word: the number or word, in lower case.
         place: number of the clause's terms and qualifiers before it.
     """

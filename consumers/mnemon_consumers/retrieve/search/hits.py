@@ -26,6 +26,8 @@ class RankedHit(NamedTuple):
     """A hit of a search with its score.
 
     Attributes:
+        at: time when a fact was first saved, a message was sent or a summary was written; None for a
+            document.
         parts: components of the score; None unless the search explains its scores.
         source: the whole item that was found.
         is_doubtful: whether the hit probably does not answer the query; a search without a threshold leaves

@@ -33,7 +33,7 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """The newest messages of a conversation, which count as recent.
+    """The number of newest messages of a conversation that count as recent.
 
     The conversation None is the current conversation.
     """

@@ -38,7 +38,14 @@ _VECTOR_ERRORS: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsU
 
 @dataclass(slots=True)
 class _OpenSnapshot:
-    """An open snapshot. `holders` counts the requests that use it, plus one while the pool keeps it."""
+    """An open snapshot.
+
+    Attributes:
+        has_vectors: whether `search` has the vectors of the snapshot.
+        ends: closes the database and the vectors.
+        asked_at: time of the event loop at the last request.
+        holders: number of requests that use the snapshot, plus one while the pool keeps it.
+    """
 
     schema: str
     database: Database

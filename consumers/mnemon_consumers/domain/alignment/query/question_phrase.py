@@ -45,7 +45,8 @@ class QuestionPhrase(NamedTuple):
     Attributes:
         question: the question word; empty for a phrase such as "my car".
         is_about_own: whether the question is about a person or thing of the user, such as "my car".
-        predicate: the words between the user and the answer, such as `live`; for "my car", `car`.
+        predicate: the words after the user, which precede the answer in a fact: `live` of "where I live", or
+            `car` of "my car".
     """
 
     question: str

@@ -23,7 +23,7 @@ class ExpiryLanguage(NamedTuple):
         doubt: words that make each such phrase in the text doubtful.
         clause: separators of clauses in a sentence in which NUL replaces the phrase.
         verb: a verb of a clause; the effect of a false match is only that a text gets no end.
-        is_in_past: function that returns whether the words before the end are about the past.
+        is_in_past: function that returns whether a part of the text is about the past.
         format_phrase: function that returns the time in a phrase, in the form that dateparser reads.
         ahead: the word that turns a duration into a date for dateparser, such as "in" in "in two weeks".
         next: a word that means the next week, month, year or weekday.

@@ -249,7 +249,10 @@ class QueryIntent:
 
     @property
     def has_name(self) -> bool:
-        """Return whether the query has a name, such as that of a person, outside of its periods."""
+        """Return whether the query has a name, such as that of a person, outside of its periods.
+
+        Without `now`, no name is found.
+        """
         return bool(self._names)
 
     @cached_property

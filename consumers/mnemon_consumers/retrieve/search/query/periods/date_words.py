@@ -74,6 +74,7 @@ class WordKind(StrEnum):
     """`back`, which means `ago` after a counted unit: "two weeks back"."""
     NOW = "o"
     BEFORE = "B"
+    """`before`, with the value -1, or `after`, with the value 1."""
     EDGE = "e"
     """A part of a period: 0 is its beginning, 1 its middle, 2 its end."""
     RUSSIAN_EDGE = "c"
@@ -93,6 +94,7 @@ class WordKind(StrEnum):
     BETWEEN = "b"
     AND = "k"
     EVERY = "v"
+    """A word after which a weekday is not one certain day: `every`, or `black` as in "Black Friday"."""
 
 
 Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
