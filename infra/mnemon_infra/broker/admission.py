@@ -90,7 +90,7 @@ class Admission:
         return unanswered.turns
 
     def end_request(self, address: Address) -> None:
-        """Count a request as answered, so that its user may send another request."""
+        """Stop counting a request as unanswered, so that its user may send another one."""
         owner = address.owner
         self._unanswered[owner].number -= 1
         if not self._unanswered[owner].number:

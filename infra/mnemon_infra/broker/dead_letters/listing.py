@@ -41,10 +41,10 @@ _KINDS: Final[Mapping[str, LetterKind]] = {LOG: "event", WORK: "trigger"}
 class Letter:
     """A dead letter: a message that a consumer could not handle, with the reason.
 
-    `id` is the letter's position in the stream of dead letters. `stream` and `sequence` are the stream and
-    the position of the original; "" and 0 if the original is in no stream. `left_out` names the parts of the
-    original that the letter lacks, because they had no room or are confidential; None if it lacks none. If
-    the original is an event, the log still has these parts.
+    `id` is the letter's position in the stream of dead letters. `subject`, `stream` and `sequence` are the
+    subject, the stream and the position of the original; stream "" and position 0 if it is in no stream.
+    `left_out` names the parts of the original that the letter lacks, because they had no room or are
+    confidential; None if it lacks none. If the original is an event, the log still has these parts.
     """
 
     id: int

@@ -50,8 +50,9 @@ class ConceptLexicon(NamedTuple):
     """The concepts of words, and the words of concepts; a word is the id of its stem.
 
     Attributes:
-        query_concepts: the concepts of a query's words.
-        text_concepts: the concepts of a text's words.
+        query_concepts: for each word, the concepts that it gives to a query.
+        text_concepts: for each word, the concepts that it gives to a text; some words give them to texts
+            only.
         words: for each concept, the words that give it to a text.
     """
 

@@ -35,7 +35,10 @@ def is_disclaimed(text: str, language: LanguageRules) -> bool:
 
 
 def takes_back(sentence: Sentence) -> bool:
-    """Return whether a sentence says this, see `is_disclaimed`, of the sentence before it."""
+    """Return whether a sentence begins with words by which the sentence before it does not count.
+
+    Such words say that it is a joke, a figure of speech or not to be saved.
+    """
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
     return language.disclaimer.match(sentence.text) is not None
 

@@ -29,7 +29,8 @@ class CorrectionForms:
         unclear_months: months that are other words, too, unless they are capitalised.
         before_weekday: preposition of a weekday in the place of a word such as "tomorrow"; empty if unknown.
         has_capital_times: True if months and weekdays are capitalised.
-        years: forms of the noun for years of age, by the agreement of the number before it.
+        years: forms of the noun for years of age, by the agreement of the number before it; empty in
+            English.
         retraction: words after which a sentence replaces a value that it has named.
         joint: pattern of commas and words between clauses, or between subjects.
     """

@@ -79,6 +79,7 @@ class OpenAIEndpoint:
     key.
 
     Attributes:
+        form: form in which requests ask for answers with a schema.
         has_batches: False once the server has shown that it does not support batches.
     """
 
