@@ -92,8 +92,8 @@ class ProxyCallers:
         """Count a request of the caller's tenant as open.
 
         Yields:
-            An `ExitStack` that counts the request as answered when it closes; `pop_all` defers this beyond
-            the block.
+            An `ExitStack`: when it closes, the request no longer counts as open; `pop_all` defers this
+            beyond the block.
 
         Raises:
             Problem: the process or the tenant has too many open requests.

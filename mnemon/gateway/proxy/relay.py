@@ -77,7 +77,7 @@ class Relay(Response):
         client: HTTP client.
         request: request to the provider.
         ends: resources to close after the response.
-        reader: reader of the answer; None if the response has none.
+        reader: reader of the answer; None if the answer is not to be read.
         finish: function that is called with the answer; an incomplete answer has no message.
     """
 

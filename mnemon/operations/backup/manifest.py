@@ -57,6 +57,7 @@ class Manifest(BaseModel):
     """List of the files of a backup, with positions and checksums, without ids of users and without texts.
 
     Attributes:
+        format: version of the format of the backup.
         mnemon: version of mnemon that wrote the backup.
         backup_id: id that all runs of the backup share.
         created_at: time of the last run, in ISO 8601.

@@ -24,7 +24,7 @@ _HEADINGS: Final[dict[Tier, str]] = {
 
 @dataclass(slots=True)
 class _UserMemory:
-    """Current facts, tasks and profile fields of a user."""
+    """Current facts, tasks and profile fields (`data`) of a user; `done` has the ids of completed tasks."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
     tasks: dict[str, TaskAddedV1] = field(default_factory=dict)

@@ -55,6 +55,7 @@ class GivenUpState(BaseModel):
     Only those that still have dead letters count.
 
     Attributes:
+        model: name of the model; None for `compact`, whose dead letters do not name it.
         windows: number of these windows and conversations.
         since: time of the first of their dead letters.
     """

@@ -34,11 +34,13 @@ class WindowsState(_FrozenModelState):
     """Numbers of windows of `extract`, by state."""
 
     due: int = 0
+    """Windows that wait for a batch or an online request."""
     later: int = 0
     """Windows that failed and wait for the next attempt."""
     in_batches: int = 0
+    """Unanswered windows in open batches."""
     dead_today: int = 0
-    """Windows that were given up today (UTC), each with a dead letter."""
+    """Windows that were given up today (UTC), also if their dead letters are gone by now."""
 
 
 class BatchesState(_FrozenModelState):

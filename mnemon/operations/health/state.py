@@ -104,7 +104,9 @@ class Health(_FrozenState):
     models: ModelsState | None = None
     """The work for language models; None if a server does not answer or the schema has another version."""
     reachable: bool
+    """True if NATS and the database answer; the vector store does not count."""
     healthy: bool
+    """True if there are no problems; warnings do not count."""
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     """Sentences about conditions that may become problems."""

@@ -63,7 +63,8 @@ class TelegramReader:
     """Reader of a JSON export of Telegram Desktop.
 
     Attributes:
-        bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.
+        bot: the sender who is the assistant: an id such as `user123456`, or the displayed name; None
+            means the other side of each chat with one bot or one person.
         user: the user that gets all messages; None means the user of each chat.
         zone: time zone of times that name no time zone, as in old exports.
     """
