@@ -171,12 +171,12 @@ class ErasedConversation:
     def removes_fact(self, seq: int, lineage: Lineage | None) -> bool:
         """Return whether the erasure removes the event of a fact at the log position `seq`.
 
-        `lineage` is that of the event; None if the event has none. A fact that is newer than the erasure is
-        removed if all its sources are removed: a model may have been reading the sources during the erasure.
-        If the lineage names no conversation, its sources count as messages on `-`. Any other fact is removed
-        only if `derived` has its position.
+        `lineage` is that of the event; None if the event has none. A fact at the position `below` or beyond
+        is removed if all its sources are removed: a model may have been reading the sources during the
+        erasure. If the lineage names no conversation, its sources count as messages on `-`. Any other fact is
+        removed only if `derived` has its position.
         """
-        if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
+        if seq in self.derived or lineage is None or seq < self.below or not lineage.sources:
             return seq in self.derived
         if lineage.conversation is None:
             return all(self.removes_message(None, each) for each in lineage.sources)

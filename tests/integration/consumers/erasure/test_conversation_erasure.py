@@ -30,6 +30,8 @@ from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.rebuild.generations import open_exclusive_site, open_row_generation
+from tests.integration.consumers.delivery.test_redelivery import swept
+from tests.integration.consumers.erasure.test_user_erasure import positions
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
@@ -257,3 +259,25 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
             audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []
     assert bad not in [each.sequence for each in await kept(connection)]
+
+
+async def test_fact_proposed_between_the_plan_and_the_event_of_an_erasure_is_removed(
+    stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    trip = await stock.say("I like zanzibar", "acme.u1.trip")
+    home = await stock.say("I live in Riga", "acme.u1.home")
+    below = home + 1
+    for text, said, conversation in (("Likes zanzibar", trip, "trip"), ("Lives in Riga", home, "home")):
+        lineage = {"sources": [said], "conversation": conversation}
+        kept = await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": text, "lineage": lineage})
+    erased = await stock.publish(
+        "memory.acme.u1.user.erased.v1", {"up_to_seq": below, "conversation": "trip"}
+    )
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
+    async with run_consumers(("persist", "dedupe", "retrieve"), deployment):
+        await decided(connection)
+        await swept(connection)
+        assert [each["text"] for each in (await stock.ask("read"))["facts"]] == ["Lives in Riga"]
+        left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
+        assert (left["found"]["log"], left["found"]["database"]) == (0, 0)
+    assert (await positions(connection, "u1"))[:3] == [home, kept, erased]
