@@ -11,9 +11,11 @@ from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, fin
 from mnemon_consumers.maintain.retention import RetentionEnforcer
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import Owner, build_trigger_subject
+from mnemon_contracts.subjects import Owner, build_thing_filter, build_trigger_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.broker.streams.schedules import schedule_every
 from mnemon_infra.config import Deployment
@@ -115,9 +117,20 @@ class MaintainConsumer:
     async def _expire_user_facts(self, owner: Owner, now: datetime) -> None:
         # The lock prevents other processes from giving one of these facts a later date meanwhile.
         async with hold_lock(self._database, *owner):
+            if not await self._has_projected_facts(owner):
+                return  # a fact may have a later date; the next trigger expires the facts
             (facts,) = await self._database.run_query(load_facts([owner]))
             if events := build_expiries(owner, facts, now):
                 await append_events(self.broker.connection, events)
+
+    async def _has_projected_facts(self, owner: Owner) -> bool:
+        """Return whether the rows have all events of the log about the user's facts and erasures."""
+        connection = self.broker.connection
+        lasts = [
+            await read_last_position(connection, build_thing_filter(*owner, thing))
+            for thing in ("fact", "user")
+        ]
+        return await read_applied_position(self.broker.stream_context) >= max(lasts)
 
     async def _remove_finished_work(self, now: datetime) -> None:
         """Remove finished work; trigger another round if one kind of work reaches its limit.

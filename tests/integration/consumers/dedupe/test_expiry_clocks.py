@@ -1,4 +1,4 @@
-"""Facts expire by the time of the log; while clocks differ, no fact expires."""
+"""Facts expire by the time of the log; while clocks differ or decisions are unprojected, no fact expires."""
 
 import asyncio
 import time
@@ -16,9 +16,10 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.health import clock_skew
-from tests.support.stock_client import Stock
+from tests.support.stock_client import Stock, handled
 
 HOURS = 2
 TIMEOUT = 60.0
@@ -53,10 +54,17 @@ async def maintained(deployment: Deployment) -> AsyncIterator[Deployment]:
         yield seldom
 
 
-async def save(stock: Stock, fact_id: str, expires_at: datetime) -> None:
-    fact = {"text": f"Stays at {fact_id}", "tier": "working", "expires_at": expires_at.isoformat()}
-    body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": fact_id}}
-    seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+def build_fact(fact_id: str, expires_at: datetime) -> dict[str, str]:
+    return {"text": f"Stays at {fact_id}", "tier": "working", "expires_at": expires_at.isoformat()}
+
+
+async def save(stock: Stock, fact_id: str, expires_at: datetime, user: str = "u1") -> None:
+    body = {
+        "fact_id": fact_id,
+        "fact": build_fact(fact_id, expires_at),
+        "decision": {"proposal_id": fact_id},
+    }
+    seq = await stock.publish(f"memory.acme.{user}.fact.saved.v1", body)
     assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, TIMEOUT) >= seq
 
 
@@ -113,3 +121,26 @@ async def test_facts_expire_by_the_time_of_the_log(
         assert expired.pending_msgs == 0
         await maintain(connection)
     assert b"since" in (await expired.next_msg(TIMEOUT)).data
+
+
+async def test_fact_whose_later_end_is_not_projected_does_not_expire(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
+    past, later = datetime.now(UTC) - timedelta(seconds=1), datetime.now(UTC) + timedelta(hours=1)
+    async with run_consumers(("persist",), seldom):
+        await save(stock, "there", past)
+        await save(stock, "here", past, "u2")
+    body = {
+        "fact_id": "there",
+        "fact": build_fact("there", later),
+        "former": build_fact("there", past),
+    }
+    await stock.publish("memory.acme.u1.fact.updated.v1", body)
+    async with run_consumers(("maintain",), seldom):
+        await maintain(connection)
+    assert await read_last_position(connection, "memory.acme.u1.fact.expired.v1") == 0
+    assert await read_last_position(connection, "memory.acme.u2.fact.expired.v1") > 0
+    async with run_consumers(("persist", "retrieve"), seldom):
+        await handled(connection, "persist")
+        assert [each["id"] for each in (await stock.ask("read"))["facts"]] == ["there"]
