@@ -144,10 +144,10 @@ async def _settle_erasure(
         fault: the error of the register, raised instead of marking the erasure as settled; None without an
             error.
     """
-    if not await purge_messages(connection, erased):
-        return False
+    # Before the purge, because `extract` publishes the answer about a window that it still holds.
     await release_windows(database, erased)
-    if "windows" in await database.run_query(count_covered_rows(erased)):
+    is_released = "windows" not in await database.run_query(count_covered_rows(erased))
+    if not await purge_messages(connection, erased) or not is_released:
         return False
     await erase_in_inactive_generations(database, erased)
     await _reproject_events(connection, database, erased, after)

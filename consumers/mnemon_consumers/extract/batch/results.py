@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 import structlog
@@ -25,7 +24,7 @@ from mnemon_infra.database.windows.window_repository import (
     StoredWindow,
     count_windows_by_user,
     load_batch_windows,
-    load_windows_by_line,
+    lock_windows_by_line,
     mark_answered,
     requeue_windows,
 )
@@ -140,24 +139,23 @@ class BatchResults:
         self, connection: Client, batch: StoredBatch, page: Outcomes
     ) -> dict[StoredWindow, FailedWindow]:
         """Publish the answers of lines that were not read before; return the windows to retry."""
-        windows = list((await self._database.run_query(load_windows_by_line(batch.batch_id, page))).values())
-        done = await self._database.run_query(find_answered_windows(windows))
-        left = [window for window in windows if window not in done]
-        await self._projections.await_clears(connection, {window.owner for window in left})
-        # Users who were erased meanwhile get no events, not even an event that the window is answered.
-        left = await self._database.run_query(drop_erased_windows(left))
         now = datetime.now(UTC)
-        asked = await self._database.run_query(
-            partial(build_window_requests, windows=left, settings=self._settings, now=now)
-        )
-        owners = {question.window.owner for question in asked}
-        pairs = await self._database.run_query(load_batch_pairs(batch.batch_id, owners))
-        asked = [question.with_batch_pairs(pairs) for question in asked]
-        answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
-        judged = await self._publisher.publish_answers(connection, answers, by)
-        answered = [question.window for question, each in judged if each.is_answered]
         async with self._database.transaction() as held:
+            # An erasure is not finished while its windows are locked, so it also removes these answers.
+            windows = await lock_windows_by_line(held, batch.batch_id, page)
+            done = await find_answered_windows(windows)(held)
+            left = [window for window in windows if window not in done]
+            await self._projections.await_clears(connection, {window.owner for window in left})
+            # Users who were erased meanwhile get no events, not even an event that the window is answered.
+            left = await drop_erased_windows(left)(held)
+            asked = await build_window_requests(held, left, self._settings, now)
+            owners = {question.window.owner for question in asked}
+            pairs = await load_batch_pairs(batch.batch_id, owners)(held)
+            asked = [question.with_batch_pairs(pairs) for question in asked]
+            answers = [(question, page[question.window.line or 0]) for question in asked]
+            judged = await self._publisher.publish_answers(connection, answers, by)
+            answered = [question.window for question, each in judged if each.is_answered]
             await mark_answered(held, [*done, *answered])
         return {
             question.window: _build_online_retry(question.window, now)

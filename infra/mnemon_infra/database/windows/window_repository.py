@@ -88,7 +88,11 @@ def _select_of_batch(*only: ColumnElement[bool]) -> Select[Any]:
 
 _INSERT = Statement(_insert_unknown())
 _OF_BATCH = Lookup(_select_of_batch(~windows.c.is_answered))
-_OF_LINE = Lookup(_select_of_batch(windows.c.line == make_parameter("of_line", int), ~windows.c.is_answered))
+_OF_LINE = Lookup(
+    _select_of_batch(
+        windows.c.line == make_parameter("of_line", int), ~windows.c.is_answered
+    ).with_for_update()
+)
 _COUNTED = Lookup(
     select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
     .where(windows.c.batch_id == make_parameter("of_batch", str))
@@ -180,15 +184,15 @@ async def load_batch_windows(connection: Connection, batch_id: str) -> list[Stor
     return sorted(map(StoredWindow._make, found))
 
 
-@query
-async def load_windows_by_line(
+async def lock_windows_by_line(
     connection: Connection, batch_id: str, lines: Iterable[int]
-) -> dict[int, StoredWindow]:
-    """Return the unanswered windows of some lines of a batch, by line number; other lines have no entry."""
-    numbers = list(lines)
-    wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
-    found = await _OF_LINE.fetch_each(connection, wanted)
-    return {line: StoredWindow._make(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
+) -> list[StoredWindow]:
+    """Lock and return the unanswered windows of some lines of a batch.
+
+    The locks last until the end of the transaction.
+    """
+    found = await _OF_LINE.fetch_each(connection, [{"of_batch": batch_id, "of_line": line} for line in lines])
+    return sorted(StoredWindow._make(row) for rows in found for row in rows)
 
 
 @query

@@ -1,8 +1,16 @@
 """Erasure while models read messages of the user: other users get their answers, the erased one none."""
 
+import asyncio
+from typing import Any, Literal
+
 import pytest
 from nats.aio.client import Client
 
+from mnemon_consumers.extract.answers import publication
+from mnemon_consumers.persist import erasure
+from mnemon_infra.broker.dead_letters.writer import store_letter
+from mnemon_infra.broker.erasure.purge import purge_messages
+from mnemon_infra.broker.erasure.scope import ErasureScope
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.integration.consumers.erasure.test_user_erasure import positions
 from tests.support.pipelines.extraction import ExtractionHarness
@@ -105,3 +113,35 @@ async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered
         assert await batch_extraction.texts() == ["User likes home"]
         left = await stock.ask("erase", verify=True, conversation="trip")
         assert set(left["left"].values()) == {0}
+
+
+@pytest.mark.parametrize("mode", ["online", "batch"])
+async def test_letter_of_an_answer_stored_during_the_erasure_is_removed(
+    batch_extraction: ExtractionHarness,
+    stock: Stock,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Literal["online", "batch"],
+) -> None:
+    judged, purged = asyncio.Event(), asyncio.Event()
+
+    async def store(*letter: Any) -> None:
+        judged.set()
+        await purged.wait()
+        await store_letter(*letter)
+
+    async def purge(connection: Client, erased: ErasureScope) -> bool:
+        is_done = await purge_messages(connection, erased)
+        purged.set()
+        await batch_extraction.becomes("SELECT count(*) FROM windows WHERE NOT is_answered", (0,))
+        return is_done
+
+    monkeypatch.setattr(publication, "store_letter", store)
+    monkeypatch.setattr(erasure, "purge_messages", purge)
+    batch_extraction.server.state.answering = lambda _: "Sorry, I would rather not talk about tea."
+    await batch_extraction.set(mode=mode, attempts=1)
+    async with batch_extraction.running("persist", "extract"):
+        await stock.say("I like tea")
+        await judged.wait()
+        await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+        await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
+    assert await batch_extraction.letters() == []
