@@ -11,16 +11,15 @@ from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import build_document_items
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_contracts.subjects import Owner, build_chat_filter, build_thing_filter
-from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import load_erased_position
 from mnemon_infra.database.facts.fact_repository import load_facts
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.memory.documents import StoredDocument, load_documents, load_documents_by_id
 from mnemon_infra.database.memory.summaries import load_summaries
 from mnemon_infra.database.messages.lookup import MessageLookup, load_visible_messages
-from mnemon_infra.database.projections.sweep import load_last_watermark
+from mnemon_infra.database.projections.sweep import load_last_message_watermark, load_last_watermark
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import (
@@ -56,9 +55,7 @@ async def sweep_points(
         )
         if await read_applied_position(connection.jetstream()) < end:
             return False
-        # Events from before an erasure that are being indexed would leave points after it.
-        erased = await database.run_query(load_erased_position(*owner))
-        if erased and await read_applied_position(connection.jetstream(), "index") < erased:
+        if await _may_index_removed_messages(connection, database, owner):
             return False
         await yield_to_requests()
         await _sweep_facts(database, vector_index, owner)
@@ -76,6 +73,18 @@ async def sweep_points(
     if await load_last_watermark(database, *owner):
         await _sweep_messages(database, vector_index, owner, position)
     return True
+
+
+async def _may_index_removed_messages(connection: Client, database: Database, owner: Owner) -> bool:
+    """Return whether `index` may be writing points of messages below the user's last watermark.
+
+    Such a point would remain after the sweep. If the event of the watermark was not delivered to `index` yet,
+    its delivery leads to another sweep.
+    """
+    watermark = await load_last_message_watermark(database, *owner)
+    if not watermark or await read_delivered_position(connection.jetstream(), "index") < watermark:
+        return False
+    return await read_applied_position(connection.jetstream(), "index") < watermark
 
 
 def _list_removal_filters(owner: Owner) -> Iterator[str]:

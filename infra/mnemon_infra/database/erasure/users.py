@@ -147,16 +147,6 @@ _ERASURE: Final = Statement(
         is_owned(erasures)
     )
 )
-_LAST_POSITION: Final = Statement(
-    select(
-        func.greatest(
-            select(func.coalesce(func.max(erasures.c.seq), 0)).where(is_owned(erasures)).scalar_subquery(),
-            select(func.coalesce(func.max(conversation_erasures.c.up_to), 0))
-            .where(is_owned(conversation_erasures))
-            .scalar_subquery(),
-        )
-    )
-)
 _POSITIONS: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 _KNOWN: Final = Statement(_select_known())
 
@@ -187,16 +177,6 @@ async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasur
     """Return the stored erasure of a user; None if the user was never erased."""
     seq, at, is_settled = await _ERASURE.fetch_row(connection, bind_owner(tenant, user))
     return None if seq is None else Erasure(seq, at, is_settled)
-
-
-@query
-async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
-    """Return the highest log position below which an erasure removed content; 0 if there was none.
-
-    Erasures of the user's conversations count too.
-    """
-    below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
-    return int(below)
 
 
 async def load_erasure_positions(connection: Connection, owners: Sequence[Owner]) -> dict[Owner, int]:

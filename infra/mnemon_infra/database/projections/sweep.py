@@ -6,6 +6,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Select,
     Update,
     and_,
     cast,
@@ -102,19 +103,25 @@ def _clear_memories() -> Update:
     )
 
 
-def _select_last_watermark() -> Any:
+def _select_last_watermark(*others: Select[Any]) -> Select[Any]:
+    """Select the last position at which messages were removed, or the last position of `others` if higher."""
     seqs = union_all(
         select(clears.c.seq).where(is_owned(clears)),
         select(starts.c.seq).where(is_owned(starts), starts.c.discard_previous),
-        select(memory_events.c.seq).where(is_owned(memory_events), has_name((*ENDINGS, *REMOVALS))),
         select(erasures.c.seq).where(is_owned(erasures)),
         select(conversation_erasures.c.seq).where(is_owned(conversation_erasures)),
+        *others,
     ).subquery()
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 
 
 _SWEEPS = Statement(_clear_messages()), Statement(_clear_memories())
-_LAST_WATERMARK = Statement(_select_last_watermark())
+_LAST_MESSAGE_WATERMARK = Statement(_select_last_watermark())
+_LAST_WATERMARK = Statement(
+    _select_last_watermark(
+        select(memory_events.c.seq).where(is_owned(memory_events), has_name((*ENDINGS, *REMOVALS)))
+    )
+)
 
 
 async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
@@ -122,10 +129,20 @@ async def load_last_watermark(database: Database, tenant: str, user: str) -> int
 
     An erasure of the user counts with the position below which it removes content.
     """
+    return await _load_position(database, tenant, user, _LAST_WATERMARK)
 
+
+async def load_last_message_watermark(database: Database, tenant: str, user: str) -> int:
+    """Return the log position of the user's last event that removes messages; 0 if there is none.
+
+    An erasure of the user counts as in `load_last_watermark`.
+    """
+    return await _load_position(database, tenant, user, _LAST_MESSAGE_WATERMARK)
+
+
+async def _load_position(database: Database, tenant: str, user: str, statement: Statement) -> int:
     async def query(connection: Connection) -> int:
-        seq = await _LAST_WATERMARK.fetch_value(connection, bind_owner(tenant, user))
-        return int(seq)
+        return int(await statement.fetch_value(connection, bind_owner(tenant, user)))
 
     return await database.run_query(query)
 
