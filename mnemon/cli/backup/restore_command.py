@@ -83,7 +83,7 @@ def restore(
     log is complete, no process of mnemon serves it. After a kill, run the same command again; it continues
     where it stopped.
 
-    Stop bots and consumers first. The servers must be empty: no events, no settings, no rows.
+    Stop bots and consumers first. The servers must be empty: no events, no settings, no API keys, no rows.
 
     Example: `mnemon restore /mnt/backups/mnemon --data ./restored --register /mnt/register`
 

@@ -16,7 +16,7 @@ from nats.js.api import StreamConfig, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.identity import MESSAGE_ID
-from mnemon_contracts.streams import LOG, SETTINGS
+from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
 from mnemon_infra.broker.streams.log_writer import BATCH, DUPLICATE_ID, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
@@ -39,7 +39,6 @@ TRIES: Final = 30
 PAUSE: Final = 0.5
 """Seconds between two attempts."""
 
-SETTINGS_STREAM: Final = f"KV_{SETTINGS}"
 
 BATCH_HEADROOM: Final = 160
 """Maximum bytes of the headers of a batch: `Nats-Batch-Id`, `Nats-Batch-Sequence`, `Nats-Batch-Commit`."""
@@ -122,8 +121,8 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
         replicas: number of servers that keep a copy.
 
     Raises:
-        LogNotEmpty: the log or the settings have data of another origin, the log has received events since
-            the restore, or a consumer runs.
+        LogNotEmpty: the log, the settings or the API keys have data of another origin, the log has received
+            events since the restore, or a consumer runs.
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream()
@@ -141,7 +140,7 @@ async def open_restored_log(connection: Client, mark: str, first: int, replicas:
                 info.state.last_seq, is_finished=True, left_out=int(metadata.get(LEFT_OUT, 0))
             )
         await _require_empty(connection, info)
-    await _require_no_settings(connection)
+    await _require_no_entries(connection)
     if info is not None:
         await stream_context.delete_stream(LOG)
     await stream_context.add_stream(
@@ -391,13 +390,14 @@ async def _require_empty(connection: Client, info: StreamInfo) -> None:
             raise LogNotEmpty(f"the consumer {consumer.name} is running: stop all consumers, then restore")
 
 
-async def _require_no_settings(connection: Client) -> None:
-    try:
-        info = await connection.jetstream().stream_info(SETTINGS_STREAM)
-    except NotFoundError:
-        return
-    if info.state.last_seq:
-        raise LogNotEmpty(
-            "the servers have settings already: delete the bucket (nats kv del settings), or restore into "
-            "other servers"
-        )
+async def _require_no_entries(connection: Client) -> None:
+    for bucket, content in (SETTINGS, "settings"), (API_KEYS, "API keys"):
+        try:
+            info = await connection.jetstream().stream_info(f"KV_{bucket}")
+        except NotFoundError:
+            continue
+        if info.state.last_seq:
+            raise LogNotEmpty(
+                f"the servers have {content} already: delete the bucket (nats kv del {bucket}), or restore "
+                "into other servers"
+            )

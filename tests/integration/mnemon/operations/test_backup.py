@@ -468,6 +468,17 @@ async def test_settings_of_another_origin_are_not_overwritten(
         await restore(other, folder)
 
 
+async def test_api_keys_of_another_origin_are_not_mixed_with_those_of_the_backup(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    await (await open_api_keys(stock.connection)).add(issue_key("acme").stored)
+    await back_up(stock.connection, folder)
+    await provision(other)
+    await (await open_api_keys(other)).add(issue_key("acme").stored)
+    with pytest.raises(LogNotEmpty, match="API keys"):
+        await restore(other, folder)
+
+
 async def test_a_client_that_writes_meanwhile_ends_the_restore(
     stock: Stock, folder: Path, other: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
