@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from mnemon.operations.backup.segments import LogRecord
 from mnemon_infra.broker.provisioning.restoration import FILLER, ExactMessage
 from mnemon_infra.delivery import STORED_AT, build_restored_time
@@ -11,6 +13,16 @@ def build_message(record: LogRecord) -> ExactMessage:
     """Return the message of an event, with its original time in a header."""
     headers = {**record.headers, STORED_AT: build_restored_time(record.seq, record.at)}
     return ExactMessage(record.subject, headers, record.payload)
+
+
+def renumber_entries(entries: Iterable[LogRecord]) -> Iterator[LogRecord]:
+    """Yield the entries of a bucket with their positions in the restored bucket, which has no gaps.
+
+    The original bucket has gaps where its history was cut off. The header with the original time counts at
+    its position only.
+    """
+    for position, entry in enumerate(entries, 1):
+        yield msgspec.structs.replace(entry, seq=position)
 
 
 def plan_messages(records: Iterable[LogRecord], last: int) -> Iterator[ExactMessage]:

@@ -14,7 +14,7 @@ from mnemon.operations.backup.repository import BackupRepository
 from mnemon.operations.backup.run import read_records
 from mnemon.operations.backup.segments import LogRecord, decode_segment
 from mnemon.operations.restore.later_erasures import LaterErasures
-from mnemon.operations.restore.positions import build_message, fill_gap, plan_messages
+from mnemon.operations.restore.positions import build_message, fill_gap, plan_messages, renumber_entries
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.provisioning.restoration import (
@@ -208,7 +208,8 @@ class _RestoreRun:
             await self._apply_erasures()
             record = self._backup.record
             for bucket, entries in ((SETTINGS, record.settings), (API_KEYS, record.api_keys)):
-                await write_entries(connection, bucket, [build_message(each) for each in entries], replicas)
+                messages = [build_message(each) for each in renumber_entries(entries)]
+                await write_entries(connection, bucket, messages, replicas)
             await release_log(connection, mark, self._left_out)
         await provision(connection, replicas)
         return RestoreResult(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from mnemon_infra.broker.provisioning.restoration import (
     LogNotEmpty,
     MessageTooLarge,
 )
-from mnemon_infra.broker.provisioning.topology import list_drift, provision
+from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT, list_drift, provision
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
@@ -537,6 +538,20 @@ async def test_former_settings_are_found_by_time(stock: Stock, folder: Path, oth
     settings = await read_settings_at(other, "acme", moment)
     assert settings is not None
     assert settings.policy.max_length == 77
+
+
+async def test_settings_keep_their_times_after_more_changes_than_the_history_keeps(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    for number in range(SETTINGS_KEPT + 2):
+        settings = {"policy": {"max_length": 50 + number}}
+        await change_settings(stock.connection, partial(lambda changed, _: changed, settings))
+    await back_up(stock.connection, folder)
+    await restore(other, folder)
+    before, after = await read_history(stock.connection), await read_history(other)
+    assert [round(each.at.timestamp(), 3) for each in after] == [
+        round(each.at.timestamp(), 3) for each in before
+    ]
 
 
 async def test_an_encrypted_backup_shows_no_text(
