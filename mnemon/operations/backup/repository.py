@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -26,6 +27,12 @@ from mnemon_infra.storage.object_store import LocalStore, ObjectMissing, ObjectS
 log = structlog.get_logger("backup")
 
 LOCK_NAME: Final = "lock"
+
+_OWN_NAME: Final = re.compile(
+    rf"({SEGMENT_FOLDER}/\d{{12,}}-\d{{12,}}-|{DEPLOYMENT_FOLDER}/)[0-9a-f]{{12}}\.json(l\.gz)?(\.age)?"
+    r"(\.\d+\.draft)?"
+)
+"""Name of a file that `write_file` writes, or that an interrupted write leaves in a folder."""
 
 
 class BackupRepository:
@@ -132,7 +139,8 @@ class BackupRepository:
     async def remove_unlisted_files(self, manifest: Manifest) -> int:
         """Remove segments and deployment records that the manifest does not name.
 
-        Among them are former versions of segments, with events that have been erased since.
+        Among them are former versions of segments, with events that have been erased since. Files that no
+        backup has written stay: the folder of a backup may have others.
 
         Returns:
             The number of removed files.
@@ -145,7 +153,7 @@ class BackupRepository:
             for folder in (SEGMENT_FOLDER, DEPLOYMENT_FOLDER)
             for name in await self._store.list_names(folder)
         ]
-        others = [name for name in names if name not in manifest.file_names]
+        others = [name for name in names if name not in manifest.file_names and _OWN_NAME.fullmatch(name)]
         for name in others:
             await self._store.delete(name)
         return len(others)

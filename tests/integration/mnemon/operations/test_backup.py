@@ -319,6 +319,19 @@ async def test_a_further_run_removes_erased_events_from_former_segments(stock: S
     assert kept == [each for each in positions if each not in {positions[3], *positions[10:20]}]
 
 
+async def test_a_run_leaves_files_that_it_did_not_write(stock: Stock, folder: Path) -> None:
+    foreign = {folder / "deployment" / "values.yaml", folder / "segments" / "talk.jsonl.gz"}
+    for path in foreign:
+        path.parent.mkdir(parents=True)
+        path.write_text("not of a backup")
+    (folder / "segments" / "000000000001-000000000001-0123456789ab.jsonl.gz.77.draft").touch()
+    for text in "first", "second":
+        await stock.say(text)
+        manifest = (await back_up(stock.connection, folder)).manifest
+    kept = {path for name in ("deployment", "segments") for path in (folder / name).iterdir()}
+    assert kept == {*foreign, *(folder / name for name in manifest.file_names)}
+
+
 async def test_a_killed_run_leaves_a_whole_backup(
     stock: Stock, folder: Path, other: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
