@@ -7,6 +7,7 @@ watch ends nats-server as soon as the disk has room again, and the stack restart
 import asyncio
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -75,9 +76,11 @@ async def watch_disk(folder: Path, broker: ServerProcess | None, on_freed: Calla
                 free=format_megabytes(free),
             )
         if broker:
-            said = broker.read_log_file(seen)
-            seen += len(said)
-            is_stuck = is_stuck or _WRITE_ERROR in said.lower()
+            with suppress(FileNotFoundError):  # operators delete or empty log files to free space
+                seen = min(seen, broker.log_path.stat().st_size)
+                said = broker.read_log_file(seen)
+                seen += len(said)
+                is_stuck = is_stuck or _WRITE_ERROR in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
             on_freed()

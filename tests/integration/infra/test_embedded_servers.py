@@ -16,15 +16,18 @@ from uuid import uuid4
 import psutil
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon_consumers.background_process import BackgroundFailed
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
+from mnemon_infra.embedded import disk_space
 from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerPortTaken
 from mnemon_infra.embedded.stack import run_stack
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 
 
@@ -262,3 +265,22 @@ async def test_start_is_retried_only_after_the_end_of_a_server(data: Path, datab
         with pytest.raises(LookupError):
             async with stack.enter_with_retries(starting):
                 raise LookupError
+
+
+async def test_watch_of_a_disk_goes_on_after_the_log_file_was_deleted(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = NatsServer(data, None)
+    await server.start()
+    freed = asyncio.Event()
+    monkeypatch.setattr(disk_space, "CHECK_INTERVAL", 0.01)
+    monkeypatch.setattr(disk_space, "LEAST", 2**60)
+    with capture_logs() as said:
+        async with run_task(disk_space.watch_disk(data, server, freed.set)), asyncio.timeout(10):
+            while not any("disk full" in line["event"] for line in said):
+                await asyncio.sleep(0.01)
+            server.log_path.unlink()
+            await asyncio.sleep(0.05)
+            monkeypatch.setattr(disk_space, "LEAST", 1)
+            await freed.wait()
+            await server.wait_for_end()
