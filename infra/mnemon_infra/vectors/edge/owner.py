@@ -205,6 +205,7 @@ class _OwnerService:
     async def swap_folder(self, request: OwnerRequest) -> OwnerReply:
         if self._gate.is_open:
             return OwnerReply(error="the Edge owner's writers continued before the swap: repeat the command")
+        self._cancel_lease()  # the end of the swap ends the pause, however long the swap takes
         try:
             await swap_open_folder(self._folder, Path(request.folder))
             self._gate.count_exchange()

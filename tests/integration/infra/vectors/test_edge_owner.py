@@ -11,7 +11,10 @@ from nats.aio.client import Client
 from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import owner as edge_owner
+from mnemon_infra.vectors.edge.engine import open_edge
 from mnemon_infra.vectors.edge.owner import MOST, EdgeOwner, serve_requests
+from mnemon_infra.vectors.edge.shard import Shard
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorsUnavailable
 
 LEASE = 0.5
@@ -43,6 +46,29 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
         with pytest.raises(VectorsUnavailable, match="did not end within"):
             await EdgeOwner(connection).pause_writers()
         assert gate.is_open
+
+
+async def test_writers_stay_paused_during_a_swap_that_exceeds_the_lease(
+    connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_owner, "LEASE", LEASE)
+    gate, stop_work, was_open = Gate(), Shard.stop_background_work, list[bool]()
+
+    async def stop_slowly(shard: Shard) -> None:
+        await asyncio.sleep(2 * LEASE)
+        was_open.append(gate.is_open)
+        await stop_work(shard)
+
+    monkeypatch.setattr(Shard, "stop_background_work", stop_slowly)
+    live, to = tmp_path / "vectors", tmp_path / "vectors_next"
+    model = EmbeddingMetadata(model="none", dimension=None)
+    async with open_edge(to, model):
+        pass
+    async with open_edge(live, model) as vectors, serve_requests(connection, vectors, live, gate):
+        await EdgeOwner(connection).pause_writers()
+        await EdgeOwner(connection).swap_folder(to)
+        assert gate.is_open
+    assert was_open == [False] * len(Collection)
 
 
 class LargeVectors:
