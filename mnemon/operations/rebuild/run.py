@@ -7,6 +7,7 @@ from mnemon.operations.rebuild.generations import GenerationProgress, open_gener
 from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
 from mnemon_infra.generation_names import name_generation
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, catch_up_with_log
+from mnemon_infra.vectors.generations import locate_generation
 
 
 class RebuildResult(NamedTuple):
@@ -55,10 +56,10 @@ async def rebuild_generation(site: Site, progress: GenerationProgress) -> Rebuil
 
 
 async def require_no_former_generation(site: Site) -> None:
-    """Check that no former generation exists, which a rebuild would replace.
+    """Check that no former generation exists, which a rebuild would replace, nor its folder of vectors.
 
     Raises:
-        RebuildBlocked: a former generation exists, or another schema has its name.
+        RebuildBlocked: a former generation or its folder exists, or another schema has its name.
         NameTooLong: the name of the live generation leaves no room for a suffix.
     """
     former = name_generation(site.live, "former")
@@ -67,4 +68,10 @@ async def require_no_former_generation(site: Site) -> None:
             f"the former generation, {former}, still exists",
             "Drop the former generation with `mnemon rebuild --drop before{data}`, or swap back to it with "
             "`mnemon rebuild --back{data}`",
+        )
+    folder = locate_generation(site.deployment, "former").vectors_folder
+    if folder and not site.deployment.qdrant_url and folder.exists():
+        raise RebuildBlocked(
+            f"the folder of former vectors, {folder}, exists without rows of a former generation",
+            "Move the folder away or delete it, then run: mnemon rebuild{data}",
         )

@@ -16,6 +16,7 @@ from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
 from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+from mnemon.operations.rebuild.run import rebuild_generation
 from mnemon.operations.rebuild.swap import open_former_generation, swap_rows, swap_vectors
 from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
@@ -23,7 +24,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
-from mnemon_infra.rebuild.generations import Site, open_exclusive_site
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
 from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
 from mnemon_infra.rebuild.row_verification import RowVerification
 from mnemon_infra.settings.store import read_settings
@@ -354,3 +355,16 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
     ):
         await indexed(stock, await stock.say("it goes on"))
         assert await count_points(place, vectors_deployment) == 4
+
+
+async def test_former_vectors_without_former_rows_block_a_rebuild(
+    site_with_vectors: Site, stock: Stock, told: RebuildReport
+) -> None:
+    former = locate_generation(site_with_vectors.deployment, "former").vectors_folder
+    assert former
+    former.mkdir()
+    (former / "made_by.json").write_text("{}")
+    await indexed(stock, await stock.say("hello"))
+    with pytest.raises(RebuildBlocked, match="vectors_before"):
+        await rebuild_generation(site_with_vectors, told)
+    await indexed(stock, await stock.say("hello again"))
