@@ -17,11 +17,17 @@ from nats.js.api import ConsumerInfo, DeliverPolicy, Header
 from nats.js.errors import ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.stream_reader import open_consumer, parse_consumer_count
+from mnemon_infra.broker.streams.stream_reader import TOO_LARGE, open_consumer, parse_consumer_count
 from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 1000
 """Maximum number of events of a page."""
+
+PAGE_BYTES: Final = 4 * 1024 * 1024
+"""Maximum bytes that the server sends for one request; an event that is larger is a page of its own.
+
+A server closes a connection for which more than 64 MB wait to be sent, and a process may have many tails.
+"""
 
 REQUEST_SECONDS: Final = 30.0
 """Seconds for which the server keeps one request for events open."""
@@ -93,16 +99,10 @@ class _Arrivals:
     def __init__(self, connection: Client, consumer: ConsumerInfo) -> None:
         self._connection = connection
         self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream_name}.{consumer.name}"
-        self._request = json.dumps(
-            {
-                "batch": PAGE,
-                "expires": int(REQUEST_SECONDS * 1e9),
-                "idle_heartbeat": int(HEARTBEAT_SECONDS * 1e9),
-            }
-        ).encode()
         self._inbox = connection.new_inbox()
         self._taken = 0
         self._left = 0
+        self._is_next_large = False
         self._is_lost = False
 
     async def __aenter__(self) -> Self:
@@ -123,8 +123,7 @@ class _Arrivals:
         page: list[Delivery] = []
         while not page and not self._is_lost:
             if self._left == 0:
-                await self._connection.publish(self._subject, self._request, reply=self._inbox)
-                self._left = PAGE
+                await self._request_events()
             try:
                 page += self._take_event(await self._subscription.next_msg(3 * HEARTBEAT_SECONDS))
             except nats.errors.TimeoutError:
@@ -133,13 +132,27 @@ class _Arrivals:
                 page += self._take_event(await self._subscription.next_msg())
         return page
 
+    async def _request_events(self) -> None:
+        limits = {"batch": 1} if self._is_next_large else {"batch": PAGE, "max_bytes": PAGE_BYTES}
+        times = {
+            "expires": int(REQUEST_SECONDS * 1e9),
+            "idle_heartbeat": int(HEARTBEAT_SECONDS * 1e9),
+        }
+        await self._connection.publish(
+            self._subject, json.dumps({**limits, **times}).encode(), reply=self._inbox
+        )
+        self._left = limits["batch"]
+        self._is_next_large = False
+
     def _take_event(self, message: Msg) -> list[Delivery]:
         """Count a message, and return its event in a list; empty for a status or after a lost delivery."""
         if not message.reply:
-            status = (message.headers or {}).get(Header.STATUS)
+            headers = message.headers or {}
+            status, is_too_large = headers.get(Header.STATUS), headers.get(Header.DESCRIPTION) == TOO_LARGE
             if status != _HEARTBEAT:
+                self._is_next_large = is_too_large and self._left == PAGE
                 self._left = 0
-                self._is_lost = status != _EXPIRED
+                self._is_lost = status != _EXPIRED and not is_too_large
             return []
         number, _ = parse_consumer_count(message)
         self._taken += 1

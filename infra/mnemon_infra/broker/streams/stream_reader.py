@@ -41,7 +41,7 @@ PAUSE: Final = 0.5
 CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
 
-_TOO_LARGE: Final = "Message Size Exceeds MaxBytes"
+TOO_LARGE: Final = "Message Size Exceeds MaxBytes"
 """Description of the status that ends a request before a message for which its bytes do not suffice."""
 
 
@@ -268,7 +268,7 @@ class _Pages:
             self._arrived.append(message)
             if len(self._arrived) >= self._requested:
                 self._is_whole.set()
-        elif not self._arrived and (message.headers or {}).get(Header.DESCRIPTION) == _TOO_LARGE:
+        elif not self._arrived and (message.headers or {}).get(Header.DESCRIPTION) == TOO_LARGE:
             await self._request_messages(1)
         else:  # a status that ends the page: all is sent, or more would be too large
             self._is_whole.set()

@@ -14,7 +14,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams import log_tail as module
-from mnemon_infra.broker.streams.log_tail import PAGE, stream_log_tail
+from mnemon_infra.broker.streams.log_tail import PAGE, PAGE_BYTES, stream_log_tail
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 
@@ -54,6 +54,22 @@ async def test_tail_continues_after_an_expired_request(
         assert not done
         said = (await connection.jetstream().publish(SUBJECT, b"{}", stream=LOG)).seq
         assert [each.sequence for each in await next_page] == [said]
+
+
+async def test_tail_holds_few_large_events_for_a_slow_reader(connection: Client) -> None:
+    bodies = [*[b"x" * 1_000_000] * 30, b"y" * (PAGE_BYTES + 1), b"z"]
+    said = [(await connection.jetstream().publish(SUBJECT, each, stream=LOG)).seq for each in bodies]
+    found: list[Delivery] = []
+    async with aclosing(stream_log_tail(connection, "memory.>", 0, headers_only=False)) as tail:
+        async with asyncio.timeout(60):
+            while len(found) < len(said):
+                page = await anext(tail)
+                assert len(page) == 1 or sum(len(each.body) for each in page) <= PAGE_BYTES
+                found += page
+                await asyncio.sleep(0.1)  # as a slow client, while the server could send
+    assert [(each.sequence, len(each.body)) for each in found] == [
+        (seq, len(body)) for seq, body in zip(said, bodies, strict=True)
+    ]
 
 
 @pytest.mark.long
