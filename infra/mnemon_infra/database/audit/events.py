@@ -224,7 +224,7 @@ def _list_compared_columns(table: Table) -> list[Column[Any]]:
 
 @cache
 def _compile_lookup(table: Table) -> Lookup:
-    """Return a lookup by key that gives the row's position and, for each column, whether it differs."""
+    """Return a lookup by key of a row's position and, for each compared column, whether its value differs."""
     others = [
         column.is_distinct_from(bindparam(f"as_{column.name}", type_=column.type)).label(f"of_{column.name}")
         for column in _list_compared_columns(table)

@@ -29,8 +29,8 @@ class Backlog(NamedTuple):
     """Counts of windows and open batches, by state.
 
     Attributes:
-        due: windows that wait for a batch or an online request.
-        later: windows that failed and wait for their next attempt.
+        due: windows that wait for a batch or an online request and are due.
+        later: windows that wait likewise and are due later, after a pause.
         in_batches: unanswered windows in open batches.
         dead: windows that failed for good since a given moment; a window counts once for each such failure.
         batches: open batches, by state.

@@ -119,7 +119,7 @@ async def sum_reserved(connection: Connection, tenant: str) -> float:
 
 @query
 async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dict[str, float]:
-    """Return the US dollars of `sum_spending` for each tenant with calls."""
+    """Return the US dollars of `sum_spending` for each tenant with calls that it counts."""
     rows = await _SPENT_BY_TENANT.fetch(connection, since=since)
     return dict(rows)
 

@@ -197,7 +197,7 @@ async def lock_windows_by_line(
 
 @query
 async def count_windows_by_user(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
-    """Return, for each user in a batch, the number of answered windows and the number of all windows."""
+    """Return two counts for each user in a batch: the user's answered windows in it, and all of them."""
     found = await _COUNTED.fetch(connection, of_batch=batch_id)
     return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}
 
