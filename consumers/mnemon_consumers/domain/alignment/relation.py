@@ -50,8 +50,9 @@ from mnemon_consumers.domain.alignment.verdict import FactRelation, RelationVerd
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
     """Decide the relation of a new fact to a known fact.
 
-    If the rules find neither an update nor a repetition, they compare the end that leads the new fact alone,
-    such as "Left Acme" of "Left Acme and now runs a bakery".
+    If the rules find neither an update nor a repetition, they are applied again to the end with which the new
+    fact begins, such as "Left Acme" of "Left Acme and now runs a bakery". Their second result counts only if
+    it is an update.
 
     Args:
         old: the text of the known fact.

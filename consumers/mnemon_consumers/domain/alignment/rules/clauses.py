@@ -38,7 +38,8 @@ def has_unmatched_clause(facts: FactComparison) -> bool:
     """Return whether a clause of the older fact says something on which the newer fact says nothing.
 
     For example, "Lives in York" says nothing on "is allergic to nuts" in "Lives in Leeds and is allergic
-    to nuts". If the facts have no word in common, the result is True only if there are two such clauses.
+    to nuts". If the facts have no word in common, the result is True only if there are at least
+    two such clauses.
     """
     unmatched = [clause for clause in facts.old.clauses if not _is_matched(facts, clause)]
     # If no word has a counterpart, the newer fact is about one of these clauses.

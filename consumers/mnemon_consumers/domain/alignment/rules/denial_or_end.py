@@ -59,7 +59,11 @@ _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
 
 
 def decide_denial_or_end(facts: FactComparison) -> RelationVerdict | None:
-    """Decide the relation if only one fact is a denial or tells an end; None if other rules must decide."""
+    """Decide the relation if only one fact is a denial, or only one tells an end.
+
+    Returns:
+        The verdict. None if other rules must decide.
+    """
     old, new = facts.old, facts.new
     if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
         return None
@@ -102,7 +106,10 @@ def _is_plan_or_wish(statement: ParsedFact) -> bool:
 
 
 def _tells_former_end(statement: ParsedFact) -> bool:
-    """Return whether a Russian fact tells an end by an imperfective verb: «бросал курить три раза»."""
+    """Return whether a Russian fact tells an end only by imperfective verbs in the past.
+
+    For example, «бросал курить три раза» means "tried three times to quit smoking".
+    """
     ends = [
         list_grammemes(word)
         for word in statement.raw

@@ -277,7 +277,7 @@ def _is_complement(term: Term, left: Sequence[Term]) -> bool:
 
 
 def _shares_only_word_in_other_role(facts: FactComparison) -> bool:
-    """Return whether the only common word is a name in two roles, or two words of which one is denied.
+    """Return whether the facts share only a name in two roles, or two similar words, one of them in a denial.
 
     For example, "Alex is vegetarian" and "Use they/them for Alex" have a name in two roles, and "Saves for a
     tablet" and "Don't use tables" have two words of one root.
@@ -358,7 +358,10 @@ def _names_other_object(facts: FactComparison) -> bool:
 
 
 def _have_other_last_words(a: Term, b: Term) -> bool:
-    """Return whether two phrases have only their verb in common: «держит пчёл» (bees), «держит пост»."""
+    """Return whether two phrases end in different words and are no synonyms of the thesaurus.
+
+    For example, the result is True for «держит пчёл» (keeps bees) and «держит пост» (fasts).
+    """
     is_phrase = " " in a.text and " " in b.text and a.kind is b.kind is TermKind.WORD
     words = [list_forms(term.text.split()[-1]) for term in (a, b)]
     is_same = any(key.startswith("same ") for key in a.keys & b.keys)
