@@ -190,7 +190,7 @@ def follows_limit(statement: ParsedFact, term: Term) -> bool:
 
 
 def _adds_to_verb(alignment: Alignment) -> bool:
-    """Return whether "also" stands before a verb of both facts, whose objects are different words."""
+    """Return whether "also" stands before a word of both facts, and other words match as synonyms only."""
     new, adverbs = alignment.statements[1], list_words("value_addition_adverbs")
     pairs = [(a.keys & b.keys, b) for a, b in alignment.pairs if a.weight]
     repeated = [b for keys, b in pairs if any(" " not in key for key in keys)]

@@ -218,7 +218,7 @@ def _ends_phrase(statement: ParsedFact, term: Term) -> bool:
 
 
 def _has_changed_topic(facts: FactComparison) -> bool:
-    """Return whether the newer fact reports a change of the same thing, not only of the same person."""
+    """Return whether a change in the newer fact concerns the same thing, not only the same person."""
     topics = [
         (a, b)
         for a, b in facts.alignment.pairs
