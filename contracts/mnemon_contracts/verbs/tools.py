@@ -1,4 +1,4 @@
-"""Contracts of the verbs that a bot's model calls as memory tools, and of other verbs that change memory."""
+"""Contracts of the verbs that a bot's model calls as memory tools, except `profile`, and of `erase`."""
 
 from typing import Annotated, Literal
 
