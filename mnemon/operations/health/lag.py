@@ -19,7 +19,7 @@ from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
 SAMPLE_INTERVAL: Final = 0.5
-"""Seconds between two samples of consumers that have waiting messages."""
+"""Seconds between two samples of durables that have waiting messages."""
 
 UNREAD_SECONDS: Final = 2.0
 """Seconds for which pending messages may have no reader before the consumer counts as not read."""
@@ -68,7 +68,7 @@ class Lag(BaseModel):
 
 
 class ConsumerSample(NamedTuple):
-    """State of the consumers at one moment; `at` is in seconds of the monotonic clock of this machine."""
+    """State of the durables at one moment; `at` is in seconds of the monotonic clock of this machine."""
 
     at: float
     infos: Mapping[str, ConsumerInfo]

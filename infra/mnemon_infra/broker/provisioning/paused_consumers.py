@@ -42,7 +42,7 @@ async def resume_consumer(connection: Client, consumer: str) -> bool:
     """Resume one of mnemon's consumers. Return False if no consumer of mnemon has this name.
 
     Raises:
-        nats.js.errors.NotFoundError: the consumer is absent on the server.
+        nats.js.errors.NotFoundError: the server lacks the durable or its stream.
         nats.errors.Error: it is unknown whether the consumer resumes.
     """
     durable = DURABLES.get(consumer)

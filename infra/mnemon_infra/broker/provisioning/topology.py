@@ -1,4 +1,4 @@
-"""Streams and buckets of a deployment, as tables, and provisioning of these and of the durable consumers."""
+"""Streams and buckets of a deployment, as tables, and provisioning of these and of the durables."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -82,7 +82,7 @@ PROVISION_REFUSALS: Final = LogTooNew, RestoreUnfinished, TooFewServers
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedChange:
-    """The change that `provision` made, or would make, to one stream, consumer or bucket.
+    """The change that `provision` made, or would make, to one stream, durable or bucket.
 
     `detail` lists the fields that differ; "" unless `action` is `updated`.
     """
@@ -93,7 +93,7 @@ class ProvisionedChange:
 
 
 def build_consumer_config(durable: DurableConsumer) -> ConsumerConfig:
-    """Return the configuration of a durable consumer on the server."""
+    """Return the configuration of a durable for the server."""
     (one,) = durable.filters if len(durable.filters) == 1 else (None,)
     return ConsumerConfig(
         durable_name=durable.name,
@@ -109,9 +109,9 @@ def build_consumer_config(durable: DurableConsumer) -> ConsumerConfig:
 
 
 async def provision(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """Create the streams, consumers and buckets that are absent, and update those that differ.
+    """Create the streams, durables and buckets that are absent, and update those that differ.
 
-    Each stream and bucket has `replicas` copies, and a consumer as many as its stream. None keeps the
+    Each stream and bucket has `replicas` copies, and a durable as many as its stream. None keeps the
     existing number, and creates absent objects with one copy.
 
     Raises:
@@ -145,7 +145,7 @@ async def provision_buckets(connection: Client, replicas: int | None = None) -> 
 
 
 async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """Return the change that `provision` would make to each stream, consumer and bucket, without making it.
+    """Return the change that `provision` would make to each stream, durable and bucket, without making it.
 
     `replicas` is as for `provision`.
     """
@@ -153,13 +153,13 @@ async def list_drift(connection: Client, replicas: int | None = None) -> list[Pr
 
 
 async def reset_consumer(connection: Client, stream: str, name: str) -> int:
-    """Reset a consumer to the start of its stream. Return the number of messages that it will read.
+    """Reset a durable to the start of its stream. Return the number of messages that its consumer will read.
 
     Raises:
         LogTooNew: a newer version has marked the log; nothing was changed.
         RestoreUnfinished: a restore into the log has not ended; nothing was changed.
-        TooFewServers: there are fewer servers than copies; the consumer may be deleted.
-        nats.errors.Error: the server does not answer, or refuses the reset; the consumer may be deleted.
+        TooFewServers: there are fewer servers than copies; the durable may be deleted.
+        nats.errors.Error: the server does not answer, or refuses the reset; the durable may be deleted.
     """
     stream_context = connection.jetstream()
     await require_usable_log(stream_context)

@@ -22,15 +22,15 @@ async def read_applied_position(
 ) -> int:
     """Return the position up to which a consumer has handled every message: applied, skipped or dead.
 
-    The position is the `ack_floor` of the consumer, for all its processes. Some messages beyond the
-    position may be handled already. An absent consumer has position 0.
+    The position is the `ack_floor` of the durable, for all processes that read it. Some messages beyond the
+    position may be handled already. Without the durable, the position is 0.
     """
     info = await _read_info(stream_context, consumer, stream)
     return info.ack_floor.stream_seq if info and info.ack_floor else 0
 
 
 async def read_delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
-    """Return the last log position that was ever delivered to a consumer; 0 for an absent consumer."""
+    """Return the last log position that was ever delivered to a consumer; 0 without its durable."""
     info = await _read_info(stream_context, consumer)
     return info.delivered.stream_seq if info and info.delivered else 0
 
@@ -67,15 +67,15 @@ async def find_first_event_from(
 class AppliedPosition:
     """Applied position of a consumer, cached; the server is asked when a caller needs a newer position.
 
-    The position falls only if the consumer was reset, that is deleted and created again. A lower position of
-    the same consumer comes from a server that lags behind the server that answered before.
+    The position falls only if the durable was reset, that is deleted and created again. A lower position of
+    the same durable comes from a server that lags behind the server that answered before.
     """
 
     def __init__(self, consumer: str = "persist") -> None:
         self.value = 0
         self._consumer = consumer
         self._created: datetime | None = None
-        """Time at which the consumer was created: the same on all servers, also after a restart."""
+        """Time at which the durable was created: the same on all servers, also after a restart."""
         self._noticed = 0
         self._change = asyncio.Event()
         self._asking: asyncio.Task[int] | None = None
@@ -120,7 +120,7 @@ class AppliedPosition:
 
     async def _update(self, stream_context: JetStreamContext) -> int:
         info = await _read_info(stream_context, self._consumer)
-        if info is not None:  # an absent consumer keeps its position until it is created again
+        if info is not None:  # an absent durable keeps its position until it is created again
             position = info.ack_floor.stream_seq if info.ack_floor else 0
             self.value = max(self.value, position) if info.created == self._created else position
             self._created = info.created
@@ -136,7 +136,7 @@ class AppliedPosition:
 async def _read_info(
     stream_context: JetStreamContext, consumer: str, stream: str = LOG
 ) -> ConsumerInfo | None:
-    """Return the state of a consumer, as the server reports it; None for an absent consumer."""
+    """Return the state of a durable, as the server reports it; None if it is absent."""
     try:
         info: ConsumerInfo = await stream_context.consumer_info(stream, consumer)
     except NotFoundError:
