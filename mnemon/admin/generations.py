@@ -93,8 +93,8 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
 async def _count_points(site: Site, live: ListedGeneration) -> int | None:
     """Return the number of points of the live generation, as the Edge owner reports it.
 
-    Return None if no Edge owner reports it: this process must not open the folder, which an owner may be
-    about to open.
+    Return None if no Edge owner reports it: this process must not open the folder, which another
+    process may be about to open.
     """
     if not is_folder_open(live.vectors):
         return None

@@ -1,4 +1,4 @@
-"""Declaration of pages and handling of their requests. Every page and every change requires a session."""
+"""Declaration of pages and handling of their requests. A session is required except to log in."""
 
 import asyncio
 import functools

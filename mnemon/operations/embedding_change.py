@@ -34,8 +34,8 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
     if after.provider == "none":
         return (
             f"{goes_on}The next `mnemon up` indexes the log again, without a model; searches then use words "
-            "only. On your own servers, stop the consumers and run `mnemon reindex`. "
-            f"To undo: mnemon settings set {back}"
+            "only. On your own servers, stop the consumers and run `mnemon reindex`. For the stack of a "
+            f"folder, add --data DIR to the next command. To undo: mnemon settings set {back}"
         )
     return (
         f"{goes_on}They cannot restart while the vectors are made by a model other than "

@@ -39,7 +39,7 @@ class Account:
         os.chown(path, self.user, self.group)
 
     def allow_access(self, path: Path) -> None:
-        """Let this and all other accounts enter the folders above `path`, without permission to list them."""
+        """Permit all accounts to enter the folders above `path`, except those that this account owns."""
         for folder in path.parents:
             mode = folder.stat().st_mode
             if not mode & 0o001 and folder.stat().st_uid != self.user:

@@ -60,9 +60,10 @@ class EmbeddingMetadata(BaseModel):
         if (recorded.model, recorded.dimension) != (self.model, self.dimension):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}. "
-                "Run `mnemon reindex` (with --data DIR for the stack of a folder). Or keep these vectors: "
-                "while `mnemon up --only persist` or `mnemon run persist` runs, run in another terminal "
-                f"`mnemon settings set {recorded.settings_arguments}`"
+                "Run `mnemon reindex`. Or keep these vectors: while `mnemon up --only persist` or "
+                "`mnemon run persist` runs, run in another terminal "
+                f"`mnemon settings set {recorded.settings_arguments}`. For the stack of a folder, add "
+                "--data DIR to `reindex`, `up` and `settings`"
             )
         if recorded.terms != self.terms:
             log.warning(

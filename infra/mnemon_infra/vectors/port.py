@@ -88,7 +88,7 @@ class VectorsLost(VectorsUnavailable):
 
 
 class VectorsNotConfigured(Exception):
-    """Neither a Qdrant server nor a folder is set; the message names the settings."""
+    """Neither a Qdrant server nor a folder is set; the message names the variables."""
 
 
 class VectorsNotMade(Exception):

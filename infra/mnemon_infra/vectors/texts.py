@@ -17,7 +17,7 @@ class Texts(NamedTuple):
 
 
 def build_message_texts(content: str, name: str | None, sent_at: datetime) -> Texts:
-    """Return the texts of a message. Both texts have the speaker; only the text for words has the date.
+    """Return the texts of a message. Both have `name`, if it is given; only the text for words has the date.
 
     The date comes first, as `8 May 2023`. The month is in Russian if the content has a Cyrillic letter, else
     in English.

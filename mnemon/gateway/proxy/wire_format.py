@@ -26,21 +26,24 @@ class WireFormat(Protocol):
         """Return the messages of the conversation, without system prompts.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
+            ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError: the body does not
+                follow the format.
         """
 
     def place_context(self, body: RequestBody, context: PlacedContext) -> RequestBody:
         """Return a copy of a body with the context in the system prompt and the user's last message.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
+            ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError: the body does not
+                follow the format.
         """
 
     def parse_answer(self, body: Mapping[str, Any]) -> Answer:
         """Return the answer of a response that is not streamed.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: the body does not follow the format.
+            ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError: the body does not
+                follow the format.
         """
 
     def create_answer_builder(self) -> AnswerBuilder:

@@ -35,11 +35,12 @@ async def examine_summaries(
 
 
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
-    """Compare the content of all users against watermarks, endings and erasures.
+    """Compare the content of users against watermarks, endings and erasures.
 
-    Add a fault for content that was removed without a reason, and for content that should have been removed
-    and that no pending sweep will remove. Only events up to the log position `up_to` are compared. Summaries
-    without content are left out; `examine_summaries` compares them.
+    Users are left out if all their events have content and none may remove content. Add a fault for content
+    that was removed without a reason, and for content that should have been removed and that no pending
+    sweep will remove. Only events up to the log position `up_to` are compared. Summaries without content are
+    left out; `examine_summaries` compares them.
 
     Returns:
         The number of events whose content a pending sweep will remove.

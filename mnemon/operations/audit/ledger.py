@@ -192,7 +192,7 @@ class Audit:
         beyond: number of positions after `up_to` at the end of the audit, which the audit did not examine.
         every: N if the audit compared the content of about one in N users; 0 if it compared no content.
         seconds: duration of the audit.
-        extract: counts of batches and of answered windows, from the log up to `up_to`.
+        extract: counts of batches and of answered windows, from the rows of events up to `up_to`.
         vectors: counts of points, by collection; None if the audit had no access to points.
         letters: number of dead letters, by consumer and reason.
         faults: events, rows and points that are not accounted for.

@@ -29,7 +29,7 @@ class DeploymentRecord(msgspec.Struct, frozen=True):
     """Settings, logins and API keys of a deployment, which its log lacks, and the erasures in the log.
 
     Attributes:
-        settings: the kept entries of the settings, of the deployment and of all tenants, oldest first.
+        settings: the kept entries of the bucket of settings, with residences of tenants, oldest first.
         logins: the accounts that `mnemon auth` wrote, with hashes of passwords; None if no file was given.
         erasures: the erasures of users and conversations in the log.
         api_keys: the entries of the keys for the gateway, with hashes of their secrets.

@@ -174,7 +174,8 @@ async def restore_log(
     Raises:
         BackupUnusable: a segment is missing or damaged; the message names it.
         KeyUnusable: a segment cannot be decrypted.
-        LogNotEmpty: the servers are not empty.
+        LogNotEmpty: the servers have data of another origin, the log has received events since it was
+            restored, or a consumer runs.
         ForeignEvent: another client wrote to the log.
         MessageTooLarge: an event of the backup is larger than the server accepts.
         RestoreDiffers: the restored log differs from the backup.

@@ -399,5 +399,5 @@ async def _require_no_entries(connection: Client) -> None:
         if info.state.last_seq:
             raise LogNotEmpty(
                 f"the servers have {content} already: delete the bucket (nats kv del {bucket}), or restore "
-                "into other servers"
+                "into a new folder (--data DIR), or into other servers"
             )

@@ -94,7 +94,7 @@ class EdgeOwner:
         asked = OwnerRequest(collection, begin.bytes if begin else None, limit)
         answer = await self._send_request("page", asked)
         if answer.following and limit == self._page_limit:
-            # The owner reads all requested points, also those that its reply has no room for.
+            # The Edge owner reads all requested points, also those that its reply has no room for.
             self._page_limit = min(MOST, 2 * len(answer.points))
         return PointPage(
             [_decode_point(each) for each in answer.points],
@@ -110,7 +110,7 @@ class EdgeOwner:
         return (await self._send_request("counts", OwnerRequest())).counts
 
     async def pause_writers(self) -> None:
-        """Pause the owner's writers until `swap_folder` is called, for at most `LEASE` seconds.
+        """Pause the Edge owner's writers until `swap_folder` is called, for at most `LEASE` seconds.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or running writes take too long.
@@ -118,7 +118,7 @@ class EdgeOwner:
         await self._send_request("pause", OwnerRequest())
 
     async def swap_folder(self, folder: Path) -> None:
-        """Swap the owner's folder for `folder`, and let the owner's writers continue.
+        """Swap the folder of the Edge owner for `folder`, and let its writers continue.
 
         Raises:
             VectorsUnavailable: the Edge owner does not answer, or the swap failed.
