@@ -91,7 +91,7 @@ class Visit:
         return response
 
     def render_error(self, why: PageError) -> Response:
-        """Render a page with the reason why the requested page cannot be shown."""
+        """Render a page with the reason why the request failed, and the next step."""
         return self.render("trouble.html", status=why.status, trouble=why)
 
 

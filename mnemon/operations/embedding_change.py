@@ -83,7 +83,7 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
             async with open_vectors(deployment, model="none", dimension=None):
                 return None
         except VectorsOutdated:
-            # Reset the consumer first: after an interruption, `index` has too many events to read, not too
+            # Reset the durable first: after an interruption, `index` has too many events to read, not too
             # few.
             events = await reset_consumer(connection, "LOG", "index")
             await reset_vectors(deployment)

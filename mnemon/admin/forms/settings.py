@@ -102,7 +102,7 @@ def _read_prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def list_errors(error: InvalidBody) -> dict[str, str]:
-    """Return the errors by field. An `InvalidBody` names only the first error; its cause has all errors."""
+    """Return the first error of each field. An `InvalidBody` has one error, and its cause may have all."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return {error.field: error.problem}

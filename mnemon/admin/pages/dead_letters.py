@@ -34,7 +34,7 @@ MAX_BODY_CHARACTERS: Final = 20_000
 
 _FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
 _CONSUMERS: Final = sorted({*DURABLES, "compact", "extract"})
-"""Durables, and the consumers that write dead letters for answers of models under their own names."""
+"""Names of consumers in dead letters. `extract` also writes dead letters about the answers of models."""
 
 
 class NamedField(NamedTuple):

@@ -190,7 +190,7 @@ async def _render_settings(
 
 
 async def _list_tenants(connection: Client) -> list[str]:
-    """Return the tenants that have settings of their own."""
+    """Return the tenants that have valid settings of their own, sorted."""
     live = LiveSettings()
     async with live.watch_bucket(connection):
         return sorted(live.list_tenants())

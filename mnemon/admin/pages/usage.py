@@ -61,7 +61,7 @@ async def show_usage(visit: Visit) -> Response:
 
 @pages.get("/usage/batches")
 async def show_batches(visit: Visit) -> Response:
-    """Show batches, the newest first, and the windows that wait for `extract`."""
+    """Show batches, the newest first, and the numbers of windows by their state."""
     shown = _select_option(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
     before = _parse_time(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)

@@ -14,7 +14,7 @@ from mnemon_producers.errors import AskFailed
 
 
 class PageError(NamedTuple):
-    """Reason why a page cannot be shown. `status` is the HTTP status."""
+    """Reason why a request of the page failed. `status` is the HTTP status."""
 
     status: int
     title: str

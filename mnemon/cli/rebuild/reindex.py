@@ -46,7 +46,7 @@ async def reindex(
         if data is not None:
             deployment = (await ends.enter_async_context(run_stack(data, deployment))).deployment
         connection = await ends.enter_async_context(open_broker(deployment, "mnemon-reindex"))
-        # Reset the consumer first: after an interruption, `index` has too many events to read, not too few.
+        # Reset the durable first: after an interruption, `index` has too many events to read, not too few.
         events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:

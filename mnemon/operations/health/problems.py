@@ -67,7 +67,7 @@ def list_problems(
 
 
 def list_folder_problems(folder: FolderState | None) -> list[str]:
-    """Return what an operator has to fix about the disk of the folder, which is read again."""
+    """Return what an operator has to fix about the disk of the folder."""
     if folder is None or not folder.is_nearly_full:
         return []
     if not folder.is_full:

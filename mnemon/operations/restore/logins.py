@@ -95,7 +95,7 @@ def _choose_step(backup: Backup, file: Path | None) -> str:
     if file is not None and file.exists():
         return (
             f'add `include "{file}"` to nats-server.conf, reload the server, and log in as operator in '
-            "MNEMON_NATS_URL (`mnemon auth operator --file` makes a password)"
+            "MNEMON_NATS_URL (`mnemon auth operator --file FILE` makes a password)"
         )
     if backup.record.logins is not None:
         return "write the logins of the backup with --logins FILE"
