@@ -146,7 +146,7 @@ class WindowCutter:
         all_due: bool,
         check_at: dict[Owner, datetime],
     ) -> list[Owner]:
-        """Cut a page of each conversation; return the users who have more pages.
+        """Cut up to a page of new messages of each conversation into windows.
 
         Args:
             connection: connection to the log.
@@ -154,7 +154,11 @@ class WindowCutter:
             owners: the users.
             up_to: log position of the last message to cut.
             all_due: whether all messages are due.
-            check_at: receives, for each user without further pages, the time of the next check.
+            check_at: receives, by user, the earliest time at which the messages left over are to be checked;
+                those of a conversation that may have another page do not count.
+
+        Returns:
+            The users with a conversation that may have another page.
         """
         now = datetime.now(UTC)
         wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]

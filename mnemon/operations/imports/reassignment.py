@@ -118,8 +118,8 @@ async def _start_conversation(connection: Client, owner: Owner, conversation: st
         await MemoryClient(connection, tenant=tenant).start(user, conversation)
     except PublishFailed as failed:
         raise NotReassigned(
-            f"conversation {conversation!r} of user {user!r} was not made current: {failed}. Remove the "
-            "cause and import again, which publishes the event again"
+            f"conversation {conversation!r} of user {user!r} may not have become current: {failed}. Remove "
+            "the cause, then import again"
         ) from failed
 
 

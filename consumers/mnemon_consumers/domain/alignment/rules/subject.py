@@ -166,11 +166,12 @@ def is_about_namesake(facts: FactComparison) -> bool:
 
 
 def is_about_companion(facts: FactComparison) -> bool:
-    """Return whether the newer fact is about an end or a move of a person with whom the user does something.
+    """Return whether the newer fact tells an end or a change of the user's companion, not of the user.
 
-    The older fact must say more than that the user is with this person. For example, the result is True for
-    "Tom left Acme" beside "Works at Acme with Tom", and False for "Tom moved out" beside "Lives with Tom". It
-    is also True for "Tom left Acme" beside "Boss at Acme is Tom".
+    A companion is a person with whom the user does something, or whose role the older fact tells. The older
+    fact must say more than that the user is with this person. For example, the result is True for "Tom left
+    Acme" beside "Works at Acme with Tom" or "Boss at Acme is Tom", and False for "Tom moved out" beside
+    "Lives with Tom". It is False if the newer fact cancels an appointment of the older one.
     """
     old, new, left = facts.old, facts.new, facts.alignment
     is_moved = new.is_changed and facts.shares_slot()
