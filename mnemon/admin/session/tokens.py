@@ -1,4 +1,4 @@
-"""Secrets of the page: the token of a folder, and the keys of links that log in once."""
+"""Secrets for the login to the admin page: the token kept in a data folder, and keys of one-time links."""
 
 import secrets
 from pathlib import Path

@@ -58,9 +58,9 @@ def fit_context(
     """Choose the parts of a context that fit in at most `budget` tokens.
 
     A section takes at most the tokens that `sections` gives it; 0 leaves the section out. A section of facts
-    also takes at most its `characters`. The sections `EXTENDED` additionally take the tokens that all
-    sections leave. If not everything fits, a section that needs more than its share of the budget is limited
-    to its share.
+    also takes at most its `characters`. If all sections together need more than the budget, they divide it in
+    the ratio of their tokens in `sections`; what a section does not need of its share goes to the others. The
+    sections `EXTENDED` then take the tokens that all sections leave unused.
 
     `count` gets the same texts several times and should cache them. `cut` returns the beginning of a text, up
     to a number of tokens.

@@ -619,7 +619,10 @@ def _is_resumed(facts: FactComparison) -> bool:
 
 
 def decide_hidden_denial(facts: FactComparison) -> RelationVerdict | None:
-    """Decide if only one fact has a denial, and it denies a word of the other fact; None otherwise.
+    """Decide the relation if only one fact has a denial, of a word of the other fact; None otherwise.
+
+    The verdict is an update. It is undecided if the older fact has a term that the newer fact lacks and that
+    the older fact does not deny.
 
     This finds denials that are hidden in a phrase of the lexicon, such as "doesn't work" (is broken) and
     «не получил» (did not get), and a denial of a verb that itself counts as an end: "drops" in "No longer
