@@ -32,27 +32,43 @@ class WordKind(StrEnum):
     """A number in words: `two`."""
     ONE_AND_A_HALF = "1"
     FEW = "Q"
+    ROUGHLY = "~"
+    """«около», «больше» (about, more than) before a single unit: «около месяца назад» (about a month ago)."""
     ORDINAL = "O"
     DAY_OF_MONTH = "4"
     """«числа», after the number of a day: «14 числа прошлого месяца» (the 14th of last month)."""
+    ANOTHER = "6"
+    """`other`, as in "the other day"."""
+    RECENT_DAYS = "7"
+    """«днях», as in «на днях» (the other day)."""
+    BIRTH = "*"
+    """«рождения», after which days are birthdays."""
     MONTH = "M"
     AMBIGUOUS_MONTH = "A"
-    """An English month whose name is also another word or a given name."""
+    """A month whose name is also another word or, written like this, a given name."""
     SHORT_MONTH = "m"
     RUSSIAN_MONTH = "Z"
     SEASON = "S"
+    SEASONS = "%"
     IN_SEASON = "I"
     """A Russian season in the instrumental, which is an adverb of time: «летом» (in summer)."""
     WEEKDAY = "K"
     RUSSIAN_WEEKDAY = "L"
+    SHORT_WEEKDAY = "0"
     WEEKDAYS = "2"
     """Several days of one name: `Mondays`."""
     NAMED_DAY = "r"
     """A day relative to today; the value is the distance in days."""
     PART_OF_DAY = "G"
+    NIGHTS = "+"
+    """Several nights or other parts of days: "two nights ago"."""
     DAY_UNIT = "d"
-    """`day`, `days`; the value of this and the longer units is 1 for a single unit, and 0 for several."""
+    """`day`, `days`; the value of this and the longer units is 1 for a single unit, and 0 for several.
+
+    «Дня», «месяца» and «года» count as single: a number or «нескольких» (several) tells where they are not.
+    """
     WEEK_UNIT = "w"
+    FORTNIGHT = "8"
     MONTH_UNIT = "n"
     YEAR_UNIT = "y"
     TIME_UNIT = "u"
@@ -67,8 +83,12 @@ class WordKind(StrEnum):
     """«позапрошлый», the one before last, with the value -2."""
     THIS = "s"
     NEXT = "x"
+    PREVIOUS = "<"
+    """`previous`, a `last` that does not mean the time up to now: "in the previous year"."""
     PAST = "p"
     """`past`, «последний» (last): the units that end now, as in "the past two weeks"."""
+    COMING = ">"
+    """`coming`, «ближайший» (nearest): the units that begin now, and the first Friday after today."""
     AGO = "g"
     BACK = "3"
     """`back`, which means `ago` after a counted unit: "two weeks back"."""
@@ -95,6 +115,7 @@ class WordKind(StrEnum):
     AND = "k"
     EVERY = "v"
     """A word after which a weekday is not one certain day: `every`, or `black` as in "Black Friday"."""
+    POSSESSIVE = "9"
 
 
 Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
@@ -119,7 +140,7 @@ _TOKEN: Final = re.compile(
     (?P<slashed>(?<![\w.,/-])[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?![\w/]))|
     (?P<iso_month>(?<![\w.,/-])[0-9]{4}-(?:0[1-9]|1[0-2])(?![\w-]))|
     (?P<years>(?<![\w.,/-])(?:19|20)[0-9]{2}(?:\s?[-/–—]\s?(?:19|20)[0-9]{2}|[-/–—][0-9]{2})(?![\w/-]))|
-    (?P<other>[0-9]+(?:[.,:/][0-9]+)+)|
+    (?P<other>(?![0-9]{1,2},(?:19|20)[0-9]{2}(?![\w.,:/]))[0-9]+(?:[.,:/][0-9]+)+|(?:19|20)[0-9]0-[хе](?!\w))|
     (?P<ordinal>[0-9]{1,2}(?:st|nd|rd|th|-?(?:го|ое|е|й|ый|я|ая|ю|ую))(?!\w))|
     (?P<year>(?:19|20)[0-9]{2}-(?:го|м|му|й)(?!\w))|
     (?P<digits>(?:19|20)[0-9]{2}(?=гг?\b)|\w+)|
@@ -143,6 +164,25 @@ i you we he she it they not be have also only well never still even or
 """
 _WORDS_AFTER_MAY: Final = frozenset(_AFTER_MAY.split())
 """Words that show that `may` before them is a verb."""
+
+_AFTER_BACK: Final = """
+i we you he she it they my our your his her their its the a an this that these those
+in on at to from with about for by of as during before after when while where because
+and or but so who which what did do does was were is are had has have
+"""
+_WORDS_AFTER_BACK: Final = frozenset(_AFTER_BACK.split())
+"""Words that may follow `back` in the meaning of `ago`, as in "two weeks back with Anna"; after another word,
+as in "a week back pain", it has another meaning."""
+
+_BEFORE_THEME: Final = """
+interested interest interests believe believes believed trust trusts trusted faith confidence
+confide confides confided disappointed
+"""
+_WORDS_BEFORE_THEME: Final = frozenset(_BEFORE_THEME.split())
+"""Words after which `in` is no preposition of time: "interested in Jan"."""
+
+_NAMESAKES: Final = frozenset(["марта", "марте", "марту", "мая", "мае", "маю"])
+"""Forms of Russian months that, with a capital letter, are given names: «Марта» (Martha)."""
 
 
 def _map_words(kind: WordKind, value: Meaning, words: str) -> dict[str, DateWord]:
@@ -171,6 +211,7 @@ def _inflect_stems(stems: str, endings: str) -> Iterator[str]:
 
 
 _ADJECTIVE: Final = "ый ой ого ому ым ом ое ая ую"
+_SOFT_ADJECTIVE: Final = "ий яя ее ие его ей ему юю им ем их"
 _SOFT_NOUN: Final = "ь я е ю ем"
 _AMBIGUOUS: Final = frozenset({"march", "april", "may", "june", "august"})
 
@@ -191,6 +232,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(_KIND.ONE_AND_A_HALF, 1, "полтора полторы полутора"),
     **_map_words(_KIND.FEW, 2, "couple пара пару пары"),
     **_map_words(_KIND.FEW, 3, "few several несколько нескольких"),
+    **_map_words(_KIND.ROUGHLY, 1, "около больше более меньше менее"),
     **_map_series(
         _KIND.ORDINAL,
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
@@ -208,6 +250,9 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_words(_KIND.ORDINAL, 30, "thirtieth тридцатый тридцатого тридцатое тридцатом"),
     **_map_words(_KIND.DAY_OF_MONTH, 0, "числа числу"),
+    **_map_words(_KIND.ANOTHER, 0, "other"),
+    **_map_words(_KIND.RECENT_DAYS, 0, "днях"),
+    **_map_words(_KIND.BIRTH, 0, "рождения"),
     **{
         name.lower(): DateWord(_KIND.AMBIGUOUS_MONTH if name.lower() in _AMBIGUOUS else _KIND.MONTH, number)
         for number, name in enumerate(months.ENGLISH, 1)
@@ -236,8 +281,12 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_forms(
         _KIND.SEASON, "весна весны весну весне", "лето лета лету лете", "осень осени", "зима зимы зиму зиме"
     ),
+    **_map_series(_KIND.SEASONS, "springs summers autumns winters"),
     **_map_forms(_KIND.IN_SEASON, "весной весною", "летом", "осенью", "зимой зимою"),
     **_map_series(_KIND.WEEKDAY, "monday tuesday wednesday thursday friday saturday sunday"),
+    # "Sat" and "sun" are also other words.
+    **_map_forms(_KIND.SHORT_WEEKDAY, "mon", "tue tues", "wed", "thu thur thurs", "fri"),
+    **_map_series(_KIND.SHORT_WEEKDAY, "пн вт ср чт пт сб вс"),
     **_map_series(_KIND.WEEKDAYS, "mondays tuesdays wednesdays thursdays fridays saturdays sundays"),
     **_map_forms(
         _KIND.WEEKDAYS, "понедельников", "вторников", "сред", "четвергов", "пятниц", "суббот", "воскресений"
@@ -258,32 +307,42 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(_KIND.NAMED_DAY, 0, "today tonight сегодня"),
     **_map_words(_KIND.NAMED_DAY, 1, "tomorrow завтра"),
     **_map_words(_KIND.NAMED_DAY, 2, "послезавтра"),
+    **{
+        word: DateWord(_KIND.NAMED_DAY, days)
+        for days, forms in enumerate(_inflect_stems("вчерашн сегодняшн завтрашн", _SOFT_ADJECTIVE), -1)
+        for word in forms.split()
+    },
     **_map_words(
         _KIND.PART_OF_DAY,
         0,
         "night evening morning afternoon ночь ночью вечер вечером утро утром",
     ),
-    **_map_words(_KIND.DAY_UNIT, 1, "day день"),
-    **_map_words(_KIND.DAY_UNIT, 0, "days дня дней дню дне днем дни днях"),
-    **_map_words(_KIND.WEEK_UNIT, 1, "week wk неделя неделю неделе неделей"),
+    **_map_words(_KIND.NIGHTS, 0, "nights evenings mornings afternoons ночи ночей вечера вечеров"),
+    **_map_words(_KIND.DAY_UNIT, 1, "day день дня"),
+    **_map_words(_KIND.DAY_UNIT, 0, "days дней дню дне днем дни"),
+    **_map_words(_KIND.WEEK_UNIT, 1, "week wk неделя неделю неделе неделей недельку"),
     **_map_words(_KIND.WEEK_UNIT, 0, "weeks wks недели недель неделям неделях"),
-    **_map_words(_KIND.MONTH_UNIT, 1, "month месяц месяце месяцу месяцем"),
-    **_map_words(_KIND.MONTH_UNIT, 0, "months месяца месяцы месяцев месяцам месяцах"),
-    **_map_words(_KIND.YEAR_UNIT, 1, "year yr год году годом г"),
-    **_map_words(_KIND.YEAR_UNIT, 0, "years yrs года годы годов годах лет гг"),
+    **_map_words(_KIND.FORTNIGHT, 1, "fortnight"),
+    **_map_words(_KIND.FORTNIGHT, 0, "fortnights"),
+    **_map_words(_KIND.MONTH_UNIT, 1, "month месяц месяца месяце месяцу месяцем"),
+    **_map_words(_KIND.MONTH_UNIT, 0, "months месяцы месяцев месяцам месяцах"),
+    **_map_words(_KIND.YEAR_UNIT, 1, "year yr год года году годом г"),
+    **_map_words(_KIND.YEAR_UNIT, 0, "years yrs годы годов годах лет гг"),
     **_map_words(_KIND.TIME_UNIT, 60, "hour hours hr hrs час часа часов"),
     **_map_words(_KIND.TIME_UNIT, 1, "minute minutes min mins минуту минуты минут"),
+    **_map_words(_KIND.TIME_UNIT, 30, "полчаса"),
     **_map_words(_KIND.WEEKEND, 0, "weekend выходные выходных"),
     **_map_words(_KIND.WEEKENDS, 0, "weekends"),
     **_map_words(_KIND.HALF, 0, "half половина половины половине половину половиной"),
-    **_map_words(_KIND.HALF_YEAR, 6, "полгода"),
+    **_map_words(_KIND.HALF_YEAR, 1, "полгода"),
     **_map_words(
         _KIND.LAST,
         -1,
-        "last previous прошлый прошлая прошлое прошлые прошлого прошлой прошлому прошлую прошлым "
+        "last прошлый прошлая прошлое прошлые прошлого прошлой прошлому прошлую прошлым "
         "прошлом прошлых "
         "минувший минувшая минувшее минувшие минувшего минувшей минувшую минувшим минувшем минувших",
     ),
+    **_map_words(_KIND.PREVIOUS, -1, "previous"),
     **_map_words(
         _KIND.BEFORE_LAST,
         -2,
@@ -299,20 +358,27 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(
         _KIND.NEXT,
         1,
-        "next upcoming следующий следующая следующее следующие следующего следующей следующую следующим "
+        "next следующий следующая следующее следующие следующего следующей следующую следующим "
         "следующем следующих будущий будущая будущее будущего будущей будущую будущим будущем",
     ),
     **_map_words(
         _KIND.PAST,
         -1,
         "past последний последняя последнее последние последнего последней последнюю последнем "
-        "последним последних",
+        "последним последних "
+        "прошедший прошедшая прошедшее прошедшие прошедшего прошедшей прошедшую прошедшем прошедших",
+    ),
+    **_map_words(
+        _KIND.COMING,
+        1,
+        "coming upcoming ближайший ближайшая ближайшее ближайшие ближайшего ближайшей ближайшую ближайшем "
+        "ближайших",
     ),
     **_map_words(_KIND.AGO, 0, "ago назад"),
     **_map_words(_KIND.BACK, 0, "back"),
     **_map_words(_KIND.NOW, 0, "now"),
-    **_map_words(_KIND.BEFORE, -1, "before"),
-    **_map_words(_KIND.BEFORE, 1, "after"),
+    **_map_words(_KIND.BEFORE, -1, "before перед"),
+    **_map_words(_KIND.BEFORE, 1, "after после"),
     **_map_words(_KIND.EDGE, 0, "beginning start early"),
     **_map_words(_KIND.EDGE, 1, "middle mid"),
     **_map_words(_KIND.EDGE, 2, "end late"),
@@ -324,13 +390,15 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(
         _KIND.ON,
         0,
-        "on at over within в во на за о об про к ко после около",
+        "on at over within в во за о об про к ко",
     ),
+    **_map_words(_KIND.ON, 1, "на"),
     **_map_words(_KIND.OF, 0, "of"),
     **_map_words(_KIND.FROM, 0, "from от"),
     **_map_words(_KIND.FROM_OR_SINCE, 0, "с со"),
     **_map_words(_KIND.TO, 0, "to"),
-    **_map_words(_KIND.UNTIL, 0, "until till through по до"),
+    **_map_words(_KIND.UNTIL, 0, "until till through по"),
+    **_map_words(_KIND.UNTIL, -1, "до"),
     **_map_words(_KIND.DURING, 0, "by during throughout"),
     **_map_words(_KIND.SINCE, 0, "since"),
     **_map_words(_KIND.BETWEEN, 0, "between между"),
@@ -338,6 +406,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(
         _KIND.EVERY, 0, "every each any black good каждый каждую каждое каждой каждого черная черную"
     ),
+    **_map_words(_KIND.POSSESSIVE, 0, "s"),
 }
 
 
@@ -345,7 +414,7 @@ def split_date_words(text: str) -> list[DateWord]:
     """Return the words and the punctuation of a text with their roles in dates."""
     words: list[DateWord] = []
     tens = 0
-    is_may = False
+    before = ""
     for match in _TOKEN.finditer(text):
         written = match[0]
         if match.lastgroup == "mark":
@@ -353,13 +422,18 @@ def split_date_words(text: str) -> list[DateWord]:
             is_abbreviated = written == "." and bool(words) and words[-1].kind is _KIND.SHORT_MONTH
             if kind is not None and not is_abbreviated:
                 words.append(DateWord(kind))
-                tens, is_may = tens if kind is _KIND.DASH else 0, False
+                tens, before = tens if kind is _KIND.DASH else 0, ""
             continue
         plain = written.lower().replace("ё", "е")
-        if is_may and plain in _WORDS_AFTER_MAY:
+        is_verb = before == "may" and plain in _WORDS_AFTER_MAY
+        if is_verb or (before == "back" and plain not in _WORDS_AFTER_BACK):
             words[-1] = words[-1]._replace(kind=_KIND.OTHER)
-        is_may = plain == "may"
         word = _read_word(plain) if match.lastgroup in _WORDS else _read_number(match, plain)
+        if plain == "in" and before in _WORDS_BEFORE_THEME:
+            word = DateWord(_KIND.OTHER)
+        elif plain in _NAMESAKES and written[0].isupper():
+            word = word._replace(kind=_KIND.AMBIGUOUS_MONTH)
+        before = plain
         if tens and word.kind is _KIND.ORDINAL and isinstance(word.value, int) and word.value < 10:
             while words[-1].kind is _KIND.DASH:
                 words.pop()

@@ -31,7 +31,8 @@ class PeriodSplit(NamedTuple):
 _ROLES_OF_DATES: Final = compile_pattern(
     "[DATE ISO_MONTH SEVERAL_YEARS YEAR ORDINAL_YEAR MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH SEASON "
     "IN_SEASON WEEKDAY RUSSIAN_WEEKDAY WEEKDAYS NAMED_DAY PART_OF_DAY DAY_UNIT WEEK_UNIT MONTH_UNIT "
-    "YEAR_UNIT TIME_UNIT WEEKEND WEEKENDS HALF_YEAR]"
+    "YEAR_UNIT TIME_UNIT WEEKEND WEEKENDS HALF_YEAR "
+    "FORTNIGHT NIGHTS SEASONS SHORT_WEEKDAY DAY_OF_MONTH RECENT_DAYS ORDINAL]"
 )
 """Roles of words. A text without a word in one of these roles names no period."""
 
@@ -47,10 +48,12 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     """Find the periods that a text names, in their order in the text.
 
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
-    the last day of this name before today. "A week ago" and "in two months" mean a period as long as the
-    unit, around that day. The first week of a month or a year is its first seven days; the beginning, the
-    middle and the end are thirds. After "since" or «с», a period lasts until today, unless its phrase names
-    both ends, as "3 to 10 May" does.
+    the last day of this name before today, as a day without a month, such as "the 14th", is the last one.
+    "A week ago" and "in two months" mean a period as long as the unit, around that day. "Last month" is a
+    month of the calendar, "the last month" ends today, and "the other day" is one of the seven days before
+    today. The first week of a month or a year is its first seven days; the beginning, the middle and the end
+    are thirds. After "since" or «с», a period lasts until today, unless its phrase names both ends, as "3 to
+    10 May" does.
 
     Args:
         text: a query.
@@ -142,6 +145,9 @@ def _extend_to_today(phrase: Phrase, sentence: DateSentence) -> tuple[DateRange,
         before -= 1
     word = sentence.words[before] if before >= 0 else None
     is_open = word is not None and word.kind in (WordKind.SINCE, WordKind.FROM_OR_SINCE)
+    if word is not None and word.kind is WordKind.FROM_OR_SINCE:
+        # «С неделю назад» is "about a week ago".
+        is_open = sentence.words[phrase.end - 1].kind is not WordKind.AGO
     has_end = _BOTH_ENDS.search(sentence.roles, phrase.start, phrase.end) is not None
     if not is_open or has_end or len(phrase.ranges) != 1:
         return phrase.ranges

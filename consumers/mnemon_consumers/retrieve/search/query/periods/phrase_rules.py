@@ -73,8 +73,10 @@ class _RuleMatch(NamedTuple):
         return int(self.get_kind("half") is not None or self.get_kind("count") is WordKind.ONE_AND_A_HALF)
 
     def get_year(self) -> int | None:
-        """Return the year that the phrase names, as `2024` or "last year"; None if it names none."""
+        """Return the year that the phrase names, as `2024`, "last year" or "two years ago"; None if none."""
         shift = self.get_number("shift_of_year")
+        if years := self.get_number("years_ago") or self.get_number("year_ago"):
+            shift = -years
         return self.get_number("year") if shift is None else self.today.year + shift
 
 
@@ -91,9 +93,20 @@ class _PhraseRule(NamedTuple):
 _SATURDAY: Final = 6
 """Number of the first day of a weekend, as `date.isoweekday` counts."""
 
-_HALF_LENGTHS: Final = {WordKind.WEEK_UNIT: 3, WordKind.MONTH_UNIT: 15, WordKind.YEAR_UNIT: 182}
+_RECENT: Final = timedelta(days=7)
+"""Time before today that "the other day" means."""
+
+_HALF_LENGTHS: Final = {
+    WordKind.WEEK_UNIT: 3,
+    WordKind.FORTNIGHT: 3,
+    WordKind.MONTH_UNIT: 15,
+    WordKind.YEAR_UNIT: 182,
+}
 """Number of days in half a unit, by which the period of a phrase such as "two weeks ago" extends before and
-after the day that is so far away."""
+after the day that is so far away. A fortnight ago is two weeks ago."""
+
+_MONTHS: Final = {WordKind.MONTH_UNIT: 1, WordKind.HALF_YEAR: 6, WordKind.YEAR_UNIT: 12}
+"""Number of months in a unit."""
 
 
 def find_phrases(sentence: DateSentence) -> Iterator[Phrase]:
@@ -145,14 +158,99 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRan
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1), unit)]
 
 
+def _read_distance_from_day(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]] | None:
+    """Read "a week ago yesterday", "a week ago on Saturday", or "two weeks from Monday" with `direction` 1.
+
+    A weekday after "from" is the next one; a weekday after "ago" is that of the week so far away. Several
+    units without a number, as in "weeks ago today", give None.
+    """
+    weekday, kind = match.get_number("weekday"), match.get_kind("unit")
+    number = match.get_number("few") or match.get_number("count") or match.get_number("unit")
+    if not number:
+        return None
+    number *= direction
+    if weekday is None:
+        start = match.today + timedelta(days=match.get_number("day") or 0)
+        return match.found.end(), [build_day(_shift_day(start, kind, number))]
+    if direction > 0:
+        named = _shift_day(_find_weekday(match.today, weekday, direction), kind, number)
+    else:
+        named = build_week(_shift_day(match.today, kind, number)).first + timedelta(days=weekday - 1)
+    return match.found.end(), [build_day(named, "weekday")]
+
+
+def _find_weekday(day: date, weekday: int, direction: int) -> date:
+    """Return the nearest weekday, 1 for Monday, before `day`, or after it with `direction` 1."""
+    days = (direction * (weekday - day.isoweekday()) - 1) % 7 + 1
+    return day + direction * timedelta(days=days)
+
+
+def _read_distance_to_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "two weeks before 5 May", "the week after 5 May" and "the Sunday before 5 May".
+
+    If no day follows, or several units have no number, as in "weeks before 5 May", the result is None.
+    """
+    direction = match.get_number("direction")
+    inner = _read_following_day(match)
+    if not direction or inner is None:
+        return None
+    weekday, kind, day = match.get_number("weekday"), match.get_kind("unit"), inner[1].first
+    number = match.get_number("few") or match.get_number("count")
+    if weekday is not None:
+        named = build_day(_find_weekday(day, weekday, direction), "weekday")
+    elif kind is None:
+        named = build_weekend(_find_weekday(day, _SATURDAY, direction))
+    elif number is not None:
+        around = timedelta(days=_HALF_LENGTHS.get(kind, 0))
+        far = _shift_day(day, kind, direction * number)
+        named = DateRange(far - around, far + around + timedelta(days=1))
+    elif match.get_number("unit") == 1:
+        far = _shift_day(day, kind, direction)
+        first, last = (far, day - timedelta(days=1)) if direction < 0 else (day + timedelta(days=1), far)
+        named = DateRange(first, last + timedelta(days=1))
+    else:
+        return None
+    return inner[0], [named._replace(is_yearly=inner[1].is_yearly)]
+
+
+def _read_following_day(match: _RuleMatch) -> tuple[int, DateRange] | None:
+    """Read the day after a phrase such as "the week of"; None if no single day follows."""
+    inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
+    if inner is None or [each.unit for each in inner.ranges] != ["day"]:
+        return None
+    return inner.end, inner.ranges[0]
+
+
+def _read_recent_days(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "the other day" and «на днях» as the days before today.
+
+    "The other days" and «в днях» (in days) give None.
+    """
+    if 0 in (match.get_number("unit"), match.get_number("on")):
+        return None
+    return match.found.end(), [DateRange(match.today - _RECENT, match.today)]
+
+
 def _read_day_of_month(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "the 14th of last month"; None if the month has no such day."""
-    day, shift = match.get_number("day"), match.get_number("shift")
+    """Read "the 14th of last month"; None if the month has no such day.
+
+    Without a month, as in «14 числа» (on the 14th), the day is the last one before today.
+    """
+    day, last, shift = (match.get_number(name) for name in ("day", "last_day", "shift"))
     assert day is not None
-    assert shift is not None
-    month = build_month(match.today.year, match.today.month + shift)
-    named = month.first + timedelta(days=day - 1)
-    return (match.found.end(), [build_day(named)]) if month.first <= named < month.after else None
+    for each in (0, -1, -2) if shift is None else (shift,):
+        month = build_month(match.today.year, match.today.month + each)
+        first = month.first + timedelta(days=day - 1)
+        after = month.first + timedelta(days=last or day)
+        if month.first <= first < after <= month.after and (shift is not None or first < match.today):
+            return match.found.end(), [DateRange(first, after, "other" if last else "day")]
+    return None
+
+
+def _read_numbered_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "on the 14th" as the last such day before today; "on the second" gives None."""
+    written = match.sentence.words[match.found.start("day")].text
+    return _read_day_of_month(match) if written[0].isdigit() else None
 
 
 def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
@@ -160,12 +258,12 @@ def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     number, weekday = match.get_number("few") or match.get_number("count") or 1, match.get_number("weekday")
     if weekday is None:
         return match.found.end(), [build_weekend(match.today - timedelta(weeks=number))]
-    back = (match.today.weekday() - weekday) % 7 + 1 + 7 * (number - 1)
-    return match.found.end(), [build_day(match.today - timedelta(days=back), "weekday")]
+    last = _find_weekday(match.today, weekday, -1)
+    return match.found.end(), [build_day(last - timedelta(weeks=number - 1), "weekday")]
 
 
 def _read_half_year(match: _RuleMatch, direction: int) -> tuple[int, list[DateRange]]:
-    day = _shift_day(match.today, WordKind.MONTH_UNIT, direction * 6)
+    day = _shift_day(match.today, WordKind.HALF_YEAR, direction)
     around = timedelta(days=_HALF_LENGTHS[WordKind.MONTH_UNIT])
     return match.found.end(), [DateRange(day - around, day + around + timedelta(days=1))]
 
@@ -200,12 +298,14 @@ def _shift_day(today: date, kind: WordKind | None, count: int) -> date:
         ValueError: `kind` is no unit of whole days.
     """
     match kind:
-        case WordKind.DAY_UNIT:
+        case WordKind.DAY_UNIT | WordKind.NIGHTS:
             return today + timedelta(days=count)
         case WordKind.WEEK_UNIT:
             return today + timedelta(weeks=count)
-        case WordKind.MONTH_UNIT | WordKind.YEAR_UNIT:
-            month = build_month(today.year, today.month + count * (12 if kind is WordKind.YEAR_UNIT else 1))
+        case WordKind.FORTNIGHT:
+            return today + timedelta(weeks=2 * count)
+        case WordKind.MONTH_UNIT | WordKind.HALF_YEAR | WordKind.YEAR_UNIT:
+            month = build_month(today.year, today.month + count * _MONTHS[kind])
             return min(month.first + timedelta(days=today.day - 1), month.after - timedelta(days=1))
         case _:
             raise ValueError(
@@ -293,24 +393,37 @@ def _read_month(match: _RuleMatch) -> tuple[int, list[DateRange]]:
 def _read_season(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     season, shift, year = match.get_number("season"), match.get_number("shift"), match.get_year()
     assert season is not None
-    today = match.today
     if year is not None:
         # The winter of 2023 may begin or end in 2023.
-        years = (year - 1, year) if season == 4 and match.get_number("shift_of_year") is None else (year,)
+        years = (year - 1, year) if season == 4 and match.get_kind("year") is not None else (year,)
         return match.found.end(), [build_season(each, season) for each in years]
     if shift is None:
-        return match.found.end(), [build_season(today.year, season)._replace(is_yearly=True)]
-    nearest = today.year
+        return match.found.end(), [build_season(match.today.year, season)._replace(is_yearly=True)]
+    shift += match.get_number("before") or 0
+    return match.found.end(), [_find_season(match.today, season, shift)]
+
+
+def _read_seasons_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    """Read "two summers ago", counted from the last one that has ended."""
+    season, number = match.get_number("season"), match.get_number("few") or match.get_number("count") or 1
+    assert season is not None
+    return match.found.end(), [_find_season(match.today, season, -number)]
+
+
+def _find_season(today: date, season: int, shift: int) -> DateRange:
+    """Return the season of this year; with `shift` -1 the last that has ended, with 1 the next to begin."""
+    year = today.year
     if shift < 0:
-        while build_season(nearest, season).after > today:
-            nearest -= 1
-        nearest += shift + 1
+        while build_season(year, season).after > today:
+            year -= 1
+        year += shift + 1
     elif shift > 0:
-        while build_season(nearest, season).first <= today:
-            nearest += 1
+        while build_season(year, season).first <= today:
+            year += 1
+        year += shift - 1
     elif season == 4 and today.month <= 6:
-        nearest -= 1
-    return match.found.end(), [build_season(nearest, season)]
+        year -= 1
+    return build_season(year, season)
 
 
 def _read_year(match: _RuleMatch) -> tuple[int, list[DateRange]]:
@@ -340,9 +453,12 @@ def _build_unit(kind: WordKind | None, today: date, shift: int) -> DateRange:
 def _read_weekday(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     weekday, shift, weeks = (match.get_number(name) for name in ("weekday", "shift", "shift_of_week"))
     assert weekday is not None
-    if (weeks is None and shift is None) or shift == -1:
-        back = (match.today.weekday() - weekday) % 7 + 1
-        day = match.today - timedelta(days=back)
+    if shift is not None:
+        shift += match.get_number("before") or 0
+    if match.get_kind("shift") is WordKind.COMING:
+        day = _find_weekday(match.today, weekday, 1)
+    elif weeks is None and (shift is None or shift < 0):
+        day = _find_weekday(match.today, weekday, -1) + timedelta(weeks=1 + (shift or -1))
     else:
         weeks = shift if weeks is None else weeks
         day = build_week(match.today + timedelta(weeks=weeks or 0)).first + timedelta(days=weekday - 1)
@@ -362,8 +478,13 @@ def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     return match.found.end(), [build_weekend(match.today + timedelta(weeks=shift))]
 
 
+def _read_coming_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    """Read "the coming weekend": the first one that begins today or later."""
+    return match.found.end(), [build_weekend(_find_weekday(match.today - timedelta(days=1), _SATURDAY, 1))]
+
+
 def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read a year before its month, season or day: "last year in March", "2023 in summer".
+    """Read a year before its month, season or day: "last year in March", "two years ago in summer".
 
     If no such phrase follows the year, the result is None.
     """
@@ -448,14 +569,14 @@ def _read_week_of_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
     Without a year, the day is the latest one. If no day follows, the result is None.
     """
-    inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
-    if inner is None or [each.unit for each in inner.ranges] != ["day"]:
+    inner = _read_following_day(match)
+    if inner is None:
         return None
-    (dates,) = inner.ranges
+    end, dates = inner
     if dates.is_yearly and dates.first > match.today:
         dates = set_year(dates, dates.first.year - 1)
     build = build_weekend if match.get_kind("unit") is WordKind.WEEKEND else build_week
-    return inner.end, [build(dates.first)]
+    return end, [build(dates.first)]
 
 
 def _build_rules(*rules: tuple[str, _Reading]) -> tuple[_PhraseRule, ...]:
@@ -477,13 +598,16 @@ _PART_RULES: Final = _build_rules(
         _read_weekday_of_period,
     ),
     ("(?P<unit> [WEEK_UNIT WEEKEND]) OF THE?", _read_week_of_day),
+    ("LAST? WEEKDAY_OR_WEEKEND (?P<direction> BEFORE) THE?", _read_distance_to_day),
+    ("AFTER_TIME? COUNTED? UNIT (?P<direction> [BEFORE UNTIL]) THE?", _read_distance_to_day),
     ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
     ("(?P<shift_of_year> SHIFT) YEAR_UNIT COMMA? PREPOSITION? THE?", _read_phrase_in_year),
     ("(?P<year> ANY_YEAR) YEAR_UNIT? COMMA? PREPOSITION? THE?", _read_phrase_in_year),
+    ("YEARS_AGO PREPOSITION? THE?", _read_phrase_in_year),
 )
-"""Rules for a part or a year, and the period after it: "the end of May", "last year in March"."""
+"""Rules for phrases before another period: "the end of May", "a week before 5 May", "last year in March"."""
 
 _CALENDAR_RULES: Final = _build_rules(
     (
@@ -503,7 +627,7 @@ _CALENDAR_RULES: Final = _build_rules(
     (
         (
             "(?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) [DASH TO UNTIL] (?P<last_day> DAY_NUMBER)"
-            "MAYBE_OF_YEAR (?! [DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT] )"
+            "MAYBE_OF_YEAR NO_UNIT"
         ),
         _read_days_of_month,
     ),
@@ -516,15 +640,28 @@ _CALENDAR_RULES: Final = _build_rules(
     ),
     ("(?: ANY_WEEKDAY COMMA? THE? )? (?P<date> DATE)", _read_numeric_date),
     (
-        "(?: ANY_WEEKDAY COMMA? THE? )? (?P<day> DAY_NUMBER) OF? THE? (?P<month> ANY_MONTH) MAYBE_OF_YEAR",
+        (
+            "(?: ANY_WEEKDAY COMMA? THE? )? (?P<day> DAY_NUMBER) DAY_OF_MONTH? OF? THE? (?P<month> ANY_MONTH)"
+            "MAYBE_OF_YEAR"
+        ),
         _read_days_of_month,
     ),
     (
-        "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) MAYBE_OF_YEAR",
+        (
+            "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) NO_UNIT "
+            "MAYBE_OF_YEAR"
+        ),
         _read_days_of_month,
     ),
     ("(?P<day> ORDINAL) OF THE? (?P<shift> SHIFT) MONTH_UNIT", _read_day_of_month),
-    ("(?P<day> DAY_NUMBER) DAY_OF_MONTH (?P<shift> SHIFT) MONTH_UNIT", _read_day_of_month),
+    (
+        (
+            "(?: ANY_WEEKDAY COMMA? )? (?P<day> DAY_NUMBER) (?: [DASH TO UNTIL] (?P<last_day> DAY_NUMBER) )?"
+            "DAY_OF_MONTH"
+            "(?: (?P<shift> SHIFT) MONTH_UNIT | (?! SHIFT MONTH_UNIT | EVERY ) )"
+        ),
+        _read_day_of_month,
+    ),
     ("(?P<season> ANY_SEASON) OF? (?P<pair> SEVERAL_YEARS)", _read_pair),
     ("(?P<pair> [ISO_MONTH SEVERAL_YEARS]) YEAR_UNIT?", _read_pair),
     (
@@ -535,11 +672,13 @@ _CALENDAR_RULES: Final = _build_rules(
         _read_year_range,
     ),
     ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
-    ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
-    ("(?P<shift> [LAST NEXT]) (?P<month> AMBIGUOUS_MONTH | SHORT_MONTH)", _read_month),
+    ("(?P<shift> SHIFT | COMING) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+    ("(?P<shift> [LAST PREVIOUS NEXT COMING]) (?P<month> AMBIGUOUS_MONTH | SHORT_MONTH)", _read_month),
     ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
     ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
-    ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
+    ("(?P<shift> SHIFT | COMING) (?P<season> ANY_SEASON)", _read_season),
+    ("(?P<season> SEASON) (?P<before> BEFORE) (?P<shift> [LAST NEXT])", _read_season),
+    ("COUNTED (?P<season> [SEASON SEASONS]) AGO", _read_seasons_ago),
     ("(?P<season> IN_SEASON)", _read_season),
     (
         "(?P<weekday> ANY_WEEKDAY) COMMA? [OF IN ON]? THE? (?P<shift_of_week> SHIFT) WEEK_UNIT",
@@ -549,9 +688,11 @@ _CALENDAR_RULES: Final = _build_rules(
         "(?P<shift_of_week> SHIFT) WEEK_UNIT COMMA? ON? THE? (?P<weekday> ANY_WEEKDAY)",
         _read_weekday,
     ),
-    ("(?P<shift> SHIFT | PAST) (?P<weekday> ANY_WEEKDAY)", _read_weekday),
+    ("(?P<shift> SHIFT | [PAST COMING]) (?P<weekday> ANY_WEEKDAY | SHORT_WEEKDAY)", _read_weekday),
+    ("(?P<weekday> ANY_WEEKDAY) (?P<before> BEFORE) (?P<shift> [LAST NEXT])", _read_weekday),
     ("(?P<shift> SHIFT) (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND])", _read_unit),
     ("(?P<shift> PAST) (?P<unit> WEEKEND)", _read_unit),
+    ("COMING WEEKEND", _read_coming_weekend),
     (
         "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND]) (?P<before> BEFORE) (?P<shift> [LAST NEXT])",
         _read_unit,
@@ -559,15 +700,32 @@ _CALENDAR_RULES: Final = _build_rules(
     ("(?P<day> NAMED_DAY)", _read_named_day),
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
     ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
+    ("PART_OF_DAY (?P<before> BEFORE) (?P<day> LAST)", _read_named_day),
+    ("THE ANOTHER (?: (?P<unit> DAY_UNIT) | PART_OF_DAY ) (?! OF )", _read_recent_days),
+    ("(?P<on> ON) RECENT_DAYS (?! BIRTH )", _read_recent_days),
+    ("COUNTED? UNIT THE? AGO (?P<day> NAMED_DAY)", partial(_read_distance_from_day, direction=-1)),
+    (
+        "COUNTED? (?P<unit> [WEEK_UNIT FORTNIGHT]) THE? AGO [OF IN ON]? THE? (?P<weekday> ANY_WEEKDAY)",
+        partial(_read_distance_from_day, direction=-1),
+    ),
+    (
+        "(?P<weekday> ANY_WEEKDAY) COUNTED? (?P<unit> [WEEK_UNIT FORTNIGHT]) THE? AGO",
+        partial(_read_distance_from_day, direction=-1),
+    ),
+    (
+        "COUNTED UNIT FROM (?: (?P<day> NAMED_DAY) | (?P<weekday> ANY_WEEKDAY) ) (?! [DASH TO UNTIL] )",
+        partial(_read_distance_from_day, direction=1),
+    ),
     ("COUNTED? AND_A_HALF UNIT THE? AGO", partial(_read_distance, direction=-1)),
     ("COUNTED UNIT AND_A_HALF THE? AGO", partial(_read_distance, direction=-1)),
     ("UNIT (?P<count> [NUMBER NUMERAL ONE_AND_A_HALF]) THE? AGO", partial(_read_distance, direction=-1)),
     ("COUNTED UNIT BACK (?! [IN ON TO FROM] )", partial(_read_distance, direction=-1)),
+    ("COUNTED (?P<unit> NIGHTS) AGO", partial(_read_distance, direction=-1)),
     ("COUNTED (?P<weekday> ANY_WEEKDAY | WEEKDAYS) AGO", _read_days_ago),
     ("COUNTED [WEEKEND WEEKENDS] AGO", _read_days_ago),
     ("(?: HALF_YEAR | HALF ARTICLE YEAR_UNIT ) THE? AGO", partial(_read_half_year, direction=-1)),
     ("COUNTED UNIT FROM NOW", partial(_read_distance, direction=1)),
-    ("AFTER_TIME COUNTED? UNIT", partial(_read_distance, direction=1)),
+    ("AFTER_TIME COUNTED? UNIT (?! BEFORE )", partial(_read_distance, direction=1)),
     ("(?: AFTER_TIME HALF_YEAR | (?<= IN) HALF ARTICLE YEAR_UNIT )", partial(_read_half_year, direction=1)),
     (
         (
@@ -576,8 +734,9 @@ _CALENDAR_RULES: Final = _build_rules(
         ),
         partial(_read_distance, direction=1),
     ),
-    ("(?P<shift> [LAST NEXT PAST]) COUNTED UNIT", _read_rolling_period),
-    ("(?P<shift> PAST) UNIT", _read_rolling_period),
+    ("(?P<shift> [LAST PREVIOUS NEXT PAST COMING]) COUNTED UNIT", _read_rolling_period),
+    ("(?P<shift> [LAST PREVIOUS NEXT PAST COMING]) (?P<unit> [HALF_YEAR FORTNIGHT])", _read_rolling_period),
+    ("(?P<shift> [PAST COMING]) UNIT", _read_rolling_period),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
 )
 """Rules for phrases that name a period by their own words: "last week", "5 May", "two days ago"."""
@@ -590,7 +749,11 @@ _BARE_RULES: Final = _build_rules(
 """Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
 _GUARDED_RULES: Final = _build_rules(
-    ("(?<= [IN DURING SINCE]) (?P<month> SHORT_MONTH)", _read_month),
+    (
+        "(?: ANY_WEEKDAY COMMA? THE | (?<= [ON SINCE UNTIL BEFORE] THE) ) (?P<day> ORDINAL) CLAUSE_END",
+        _read_numbered_day,
+    ),
+    ("(?<= [IN DURING SINCE]) (?P<month> SHORT_MONTH) (?! POSSESSIVE )", _read_month),
     (
         (
             "(?: (?<= TIME_PREPOSITION) | (?<= LONG_MONTH [AND TO DASH]) | "
@@ -608,13 +771,23 @@ _GUARDED_RULES: Final = _build_rules(
     ("(?P<year> ANY_YEAR) YEAR_UNIT", _read_year),
     ("YEAR_UNIT (?P<year> ANY_YEAR)", _read_year),
     ("(?<= [IN DURING SINCE]) (?P<year> YEAR)", _read_year),
-    ("(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> YEAR) (?! OTHER )", _read_year),
+    (
+        "(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> YEAR) (?! [OTHER ROUGHLY] )",
+        _read_year,
+    ),
     ("(?: (?<= PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> ORDINAL_YEAR)", _read_year),
     (
         "(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) | (?<= ANY_WEEKDAY AND) ) (?P<weekday> ANY_WEEKDAY)",
         _read_weekday,
     ),
-    ("(?<! EVERY) (?P<weekday> WEEKDAY) CLAUSE_END", _read_weekday),
+    ("(?<! EVERY) (?P<weekday> WEEKDAY) PART_OF_DAY? CLAUSE_END", _read_weekday),
+    (
+        (
+            "(?: (?<= [ON SINCE FROM FROM_OR_SINCE BEFORE]) |"
+            "(?<= [FROM FROM_OR_SINCE] SHORT_WEEKDAY [DASH TO UNTIL]) ) (?P<weekday> SHORT_WEEKDAY)"
+        ),
+        _read_weekday,
+    ),
     ("(?: (?<= PREPOSITION) | (?<= PREPOSITION THE) ) WEEKEND", _read_this_weekend),
 )
 """Rules for words that name a period only beside certain words, such as "May" after "in"."""
@@ -625,5 +798,10 @@ _RULES_AFTER_PART: Final = (*_CALENDAR_RULES, *_BARE_RULES)
 _RULES_AFTER_YEAR: Final = (*_CALENDAR_RULES, *_GUARDED_RULES)
 """Rules for the month, season or day after its year, as in "last year in March"."""
 
-_RULES_OF_SENTENCES: Final = (*_PART_RULES, *_CALENDAR_RULES, *_GUARDED_RULES)
+_ROLLING_RULES: Final = _build_rules(
+    ("(?<= THE) (?P<shift> LAST) UNIT (?! BEFORE )", _read_rolling_period),
+)
+"""Rules for "the last month", which ends today; "last month" without "the" is a month of the calendar."""
+
+_RULES_OF_SENTENCES: Final = (*_PART_RULES, *_ROLLING_RULES, *_CALENDAR_RULES, *_GUARDED_RULES)
 """Rules for a phrase anywhere in a sentence; the first that fits reads the phrase."""

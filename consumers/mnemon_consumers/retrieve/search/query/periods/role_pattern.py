@@ -6,7 +6,7 @@ from typing import Final
 from mnemon_consumers.retrieve.search.query.periods.date_words import WordKind
 
 _CLASSES: Final = {
-    "SHIFT": "[LAST BEFORE_LAST THIS NEXT]",
+    "SHIFT": "[LAST PREVIOUS BEFORE_LAST THIS NEXT]",
     "TIME_PREPOSITION": "[IN OF FROM FROM_OR_SINCE UNTIL DURING SINCE BETWEEN BEFORE]",
     "PREPOSITION": "[IN ON OF FROM FROM_OR_SINCE TO UNTIL DURING SINCE BETWEEN BEFORE]",
     "ENGLISH_MONTH": "[MONTH AMBIGUOUS_MONTH SHORT_MONTH]",
@@ -17,12 +17,19 @@ _CLASSES: Final = {
     "ANY_WEEKDAY": "[WEEKDAY RUSSIAN_WEEKDAY]",
     "WEEKDAY_OR_WEEKEND": "(?: (?P<weekday> ANY_WEEKDAY) | WEEKEND )",
     "DAY_NUMBER": "[NUMBER ORDINAL]",
-    "COUNTED": "(?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL ONE_AND_A_HALF ARTICLE]) )",
+    "COUNTED": (
+        "(?: ARTICLE? (?P<few> FEW) OF? | (?P<count> [NUMBER NUMERAL ONE_AND_A_HALF ARTICLE ROUGHLY]) )"
+    ),
     "AND_A_HALF": "(?: [AND FROM_OR_SINCE] ARTICLE? (?P<half> HALF) )?",
-    "UNIT": "(?P<unit> [DAY_UNIT WEEK_UNIT MONTH_UNIT YEAR_UNIT TIME_UNIT])",
+    "UNIT": "(?P<unit> [DAY_UNIT WEEK_UNIT FORTNIGHT MONTH_UNIT YEAR_UNIT TIME_UNIT])",
     "LONG_UNIT": "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT]) (?! BEFORE [LAST NEXT] )",
+    "NO_UNIT": "(?! [DAY_UNIT WEEK_UNIT FORTNIGHT MONTH_UNIT YEAR_UNIT TIME_UNIT] )",
+    "YEARS_AGO": (
+        "(?: (?P<years_ago> [NUMBER NUMERAL ARTICLE]) YEAR_UNIT | (?P<year_ago> YEAR_UNIT) ) THE? AGO"
+    ),
     "OF_YEAR": (
-        "COMMA? [OF IN ON]? THE? (?: (?P<year> ANY_YEAR) YEAR_UNIT? | (?P<shift_of_year> SHIFT) YEAR_UNIT )"
+        "COMMA? [OF IN ON]? THE?"
+        "(?: (?P<year> ANY_YEAR) YEAR_UNIT? | (?P<shift_of_year> SHIFT) YEAR_UNIT | YEARS_AGO )"
     ),
     "MAYBE_OF_YEAR": "(?: OF_YEAR )?",
     "CLAUSE_END": "(?= STOP | COMMA | $ )",
