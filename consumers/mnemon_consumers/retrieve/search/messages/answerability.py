@@ -18,7 +18,11 @@ from typing import Final, NamedTuple
 from mnemon_consumers.retrieve.search.messages.message_features import MessageFeatures, is_assistant
 from mnemon_consumers.retrieve.search.messages.rerank import ScoredMessage, load_weights
 from mnemon_consumers.retrieve.search.query.intent import LOOKED_AT, TIMES, QueryIntent
-from mnemon_consumers.retrieve.search.query.names import find_mentioned_names, list_capitalised_names
+from mnemon_consumers.retrieve.search.query.names import (
+    find_mentioned_names,
+    find_name_words,
+    list_capitalised_names,
+)
 from mnemon_consumers.retrieve.search.term_statistics import TermStatistics
 from mnemon_consumers.retrieve.search.text_properties import describe_text
 from mnemon_infra.models.embedding import Thresholds, is_mostly_latin
@@ -80,7 +84,8 @@ class TopicFeatures(NamedTuple):
     Attributes:
         similarity: highest cosine of a message with the query.
         score: highest score of a message in the ranking, divided by `SCALE`.
-        coverage: highest share of the query's words that one of the best messages has, weighted by rarity.
+        coverage: highest share of the query's words that one of the best messages has, weighted by rarity;
+            words that name speakers do not count, because speakers rarely name themselves.
         unknown_names: share of the words of names in the query that occur in no message or speaker's name.
         assistant: 1 in a chat with an assistant, where scores of the ranking lack some features; else 0.
     """
@@ -264,13 +269,13 @@ def extract_topic_features(
         statistics: rarity of the tenant's words.
         has_assistant: whether one of the speakers is an assistant.
     """
-    rarity = statistics.weigh_terms(terms)
+    rarity = statistics.weigh_terms(_leave_out_names(terms, intent.text, speakers))
     total = sum(rarity.values()) or 1.0
     return TopicFeatures(
         similarity=max(each.features.cosine for each in scored),
         score=scored[0].score / SCALE,
         coverage=max(
-            sum(rarity[term] for term in terms & describe_text(each.message.content).terms)
+            sum(rarity[term] for term in rarity.keys() & describe_text(each.message.content).terms)
             for each in scored[:COVERING]
         )
         / total,
@@ -331,6 +336,12 @@ def _repeats_query(scored: ScoredMessage, intent: QueryIntent) -> bool:
 def _join_words(text: str) -> str:
     """Return the words of a text in lower case, with a space before and after each."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _leave_out_names(terms: frozenset[int], query: str, speakers: frozenset[str]) -> frozenset[int]:
+    """Return the terms of a query without those that name speakers; all terms if none is left."""
+    named = bm25.weigh_query(" ".join(find_name_words(query, speakers))).indices
+    return terms.difference(named) or terms
 
 
 def _measure_unknown_names(scored: Sequence[ScoredMessage], query: str, speakers: frozenset[str]) -> float:

@@ -236,6 +236,17 @@ def find_mentioned_names(query: str, names: Iterable[str]) -> frozenset[str]:
     Katherine, and "Саша" (Sasha) both Александр (Alexander) and Александра (Alexandra). Of Anna Smith and
     Anna Jones, "Anna Smith" means only the first; without Anna Smith among the names, it means Anna Jones.
     """
+    words = _match_names(query, names)
+    return frozenset(name for name, own in words.items() if not any(own < other for other in words.values()))
+
+
+def find_name_words(query: str, names: Iterable[str]) -> frozenset[str]:
+    """Return the words of a query, in lower case and in the nominative too, by which it mentions names."""
+    return frozenset().union(*_match_names(query, names).values())
+
+
+def _match_names(query: str, names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the names that words of a query fit, each with these words as `find_name_words` returns them."""
     query = query[:LONGEST_QUERY]
     index = _index_names(frozenset(names))
     words: dict[str, set[str]] = {}
@@ -248,7 +259,7 @@ def find_mentioned_names(query: str, names: Iterable[str]) -> frozenset[str]:
             if text in normalized:
                 for name in index.texts[text]:
                     words.setdefault(name, set()).add(text)
-    return frozenset(name for name, own in words.items() if not any(own < other for other in words.values()))
+    return words
 
 
 def list_capitalised_names(text: str) -> list[str]:

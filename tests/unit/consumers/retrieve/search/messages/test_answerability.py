@@ -89,6 +89,21 @@ def test_unknown_name_makes_an_answer_less_probable_and_a_speaker_or_a_month_doe
     assert dated == pytest.approx(known, rel=0.2)
 
 
+@pytest.mark.parametrize("speaker", ["Katherine", "Kate"])
+def test_name_of_a_speaker_need_not_occur_in_the_messages(speaker: str) -> None:
+    messages = said(1, "I live in Leeds", name=speaker), said(2, "Nice weather", name="Boris")
+
+    def judge_place(query: str) -> Judgement:
+        scored = score(query, {"e1": 0.15}, *messages, statistics=STATISTICS)
+        judgement = judge_messages(scored, QueryIntent(query), STATISTICS, THRESHOLDS)
+        assert judgement is not None
+        return judgement
+
+    known, unknown = judge_place("Where does Katherine live?"), judge_place("Where does Zoltan live?")
+    assert known.answerability >= known.threshold
+    assert unknown.answerability < unknown.threshold
+
+
 def test_few_messages_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answerability, "LEAST_FOUND", 2)
     assert judge("Did you paint the boat with Zoltan?", "The boat leaks") is None
