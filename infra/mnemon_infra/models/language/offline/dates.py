@@ -122,6 +122,30 @@ def names_departure(text: str) -> bool:
     return _DEPARTURE.search(text) is not None
 
 
+def turn_ahead(
+    text: str, named: list[DateSpan], day: date, ahead: re.Pattern[str], past: re.Pattern[str]
+) -> list[DateSpan]:
+    """Return the dates of a text about the past, with those of clauses about the future counted ahead.
+
+    In "We bought a backpack, Sam starts school in September", the month is the next September.
+
+    Args:
+        text: the statement.
+        named: its dates, found with the direction -1.
+        day: the day of the message.
+        ahead: words of a clause that speaks of the future.
+        past: verbs in the past tense, which show that a clause does not.
+    """
+    future = {(span.start, span.end): span for span in find_dates(text, day, 1)}
+    turned = []
+    for span in named:
+        begin = max((end.end() for end in _CLAUSE_END.finditer(text, 0, span.start)), default=0)
+        clause = text[begin : _find_clause_end(text, span.end)]
+        is_ahead = ahead.search(clause) is not None and past.search(clause) is None
+        turned.append(future.get((span.start, span.end), span) if is_ahead else span)
+    return turned
+
+
 def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> list[DateSpan]:
     """Count a weekday from the date before it if the text says so: "leaving on Friday, back on Monday".
 
@@ -346,7 +370,10 @@ _DEPARTURE: Final = re.compile(
     r"(?! (?:again|снова|опять)\b)",
     re.IGNORECASE,
 )
-_CLAUSE_END: Final = re.compile(r"[,;.!?()]|(?<!\w)(?:and|but|и|а|но)(?!\w)", re.IGNORECASE)
+_CLAUSE_END: Final = re.compile(
+    r"[,;:.!?()]| [—–-] |(?<!\w)(?:and|but|so|because|that|which|и|а|но|ведь|поэтому|потому|что)(?!\w)",
+    re.IGNORECASE,
+)
 
 _ALWAYS: Final = _compile_rules(
     (rf"(?P<day>{_join_words(_DAYS)})", _read_day_name),

@@ -84,6 +84,8 @@ class LanguageRules(NamedTuple):
             end or at the beginning of the next sentence.
         subject: pronouns and verbs of the first person; matches nothing if `others` is empty.
         others: forms of other people, by gender; empty if verbs of the language always have a subject.
+        ahead: words of a clause that speaks of the future, such as a wedding or "starts".
+        past: verbs in the past tense, which show that a clause does not speak of the future.
         user: the language's word for a user.
         words: parts of patterns by name, such as `KIN` for relatives.
         remembered: the rule for the words after "Remember: " or "Remember that ", if no other rule matches.
@@ -101,6 +103,8 @@ class LanguageRules(NamedTuple):
     disclaimer: re.Pattern[str]
     subject: re.Pattern[str]
     others: tuple[OtherPersonForms, ...]
+    ahead: re.Pattern[str]
+    past: re.Pattern[str]
     user: str
     words: Mapping[str, str]
     remembered: Rule
@@ -147,6 +151,8 @@ class LanguageRules(NamedTuple):
                 OtherPersonForms(**{name: compile_forms(forms) for name, forms in other.items()})
                 for other in source.get("others", ())
             ),
+            ahead=compile_forms(insert_words(source["ahead"])),
+            past=compile_forms(insert_words(source["past"])),
             user=source["user"],
             words=words,
             remembered=compile_rule(source["remembered"]),

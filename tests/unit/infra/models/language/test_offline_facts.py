@@ -820,6 +820,35 @@ async def test_dates_are_those_of_the_message(text: str, fact: str, ends_on: str
 @pytest.mark.parametrize(
     "text",
     [
+        "Купили рюкзак, Сашке в сентябре (2026-09) в первый класс",
+        "Я купила форму, дочка в сентябре (2026-09) идёт в школу",
+        "Купил костюм, в сентябре (2026-09) свадьба у брата",
+        "Подал документы, в сентябре (2026-09) экзамены",
+        "Мы поступили в школу, в сентябре (2026-09) начнём учиться",
+        "Закончил курс, в сентябре (2025-09) получил диплом",
+        "Я познакомился с ней в сентябре (2025-09), на свадьбе друга",
+        "Были на море, в августе (2025-08), с детьми",
+        "В сентябре (2025-09) я закончил школу, сейчас каникулы",
+        "У меня была операция в сентябре (2025-09)",
+        "We bought a backpack, Sam starts school in September (2026-09)",
+        "I bought a suit because my brother gets married in September (2026-09)",
+        "I finished my course, the exam is in September (2026-09)",
+        "I started a course in January (2026-01) that ends in June (2026-06)",
+        "My daughter graduated, and in September (2026-09) she will start university",
+        "We visited Rome in September (2025-09), the wedding was lovely",
+        "I met my husband in September (2025-09), we are very happy",
+        "I had an exam in June (2025-06), that was hard",
+    ],
+)
+async def test_month_of_a_past_event_is_past_unless_its_clause_is_about_the_future(text: str) -> None:
+    said_in_may = datetime(2026, 5, 20, 12, tzinfo=UTC)
+    (only,) = await found(spoken(re.sub(r" \(.*?\)", "", text), at=said_in_may))
+    assert (only["text"], only["tier"], only["expires_at"]) == (text, "archive", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "I'm leaving for Oslo on Friday (2026-11-27) and back on Monday (2026-11-30)",
         "I'm flying to Rome on Friday (2026-11-27) and I'll be back on Monday (2026-11-30)",
         "В пятницу (2026-11-27) лечу в Киев, возвращаюсь в понедельник (2026-11-30)",
