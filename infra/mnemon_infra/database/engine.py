@@ -284,6 +284,8 @@ class Database:
             # psycopg takes three times as long for the times of any other zone.
             "TimeZone": "UTC",
             "statement_timeout": f"{STATEMENT_TIMEOUT * 1000:.0f}",
+            # The transaction of a lock is idle while its holder waits for a model, or replays the log.
+            "idle_in_transaction_session_timeout": "0",
             # Replanning takes longer than the query itself, and no plan here depends on the values.
             "plan_cache_mode": "force_generic_plan",
             "jit": "off",

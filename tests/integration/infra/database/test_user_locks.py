@@ -2,6 +2,8 @@
 
 import asyncio
 
+import psycopg
+
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import hold_lock, is_locked
@@ -44,3 +46,17 @@ async def test_a_lock_is_seen_without_taking_it(database_url: str) -> None:
             assert not await is_locked(database, "seen", "u3")
         assert not await is_locked(database, "seen", user)
     await database.close()
+
+
+async def test_a_lock_is_held_beyond_the_idle_timeout_of_the_server(database_url: str) -> None:
+    database = Database(Deployment(database_dsn=database_url, pg_pool_max=4))
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as operator:
+        await operator.execute("ALTER DATABASE mnemon SET idle_in_transaction_session_timeout = '100ms'")
+        try:
+            await database._pool.open()
+            async with hold_lock(database, "acme", "u1") as lock:
+                await operator.execute("SELECT pg_sleep(0.5)")
+                assert await _one(lock) == 1
+        finally:
+            await operator.execute("ALTER DATABASE mnemon RESET idle_in_transaction_session_timeout")
+            await database.close()
