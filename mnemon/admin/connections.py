@@ -35,11 +35,13 @@ class ServerConnections:
     async def get_broker(self) -> Client:
         """Return the connection to NATS. An open connection reconnects without limit.
 
+        A connection that the server has closed for good, as after a change of its password, is replaced.
+
         Raises:
             BrokerUnreachable: no server answers, or the connection is lost at the moment.
         """
         async with self._lock:
-            if self._connection is None:
+            if self._connection is None or self._connection.is_closed:
                 connection = await connect_deployment(self.deployment, name="mnemon-admin")
                 self._connection = await self._ends.enter_async_context(connection)
         if not self._connection.is_connected:

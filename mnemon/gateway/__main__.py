@@ -11,7 +11,7 @@ import sys
 
 from mnemon.gateway.application import create_application
 from mnemon.http.server import serve_http
-from mnemon_infra.broker.connection import connect_deployment
+from mnemon_infra.broker.connection import connect_deployment, end_process_when_closed
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.process.child_process import open_parent_pipe
@@ -26,10 +26,11 @@ async def _serve_socket(descriptor: int) -> None:
     async with await connect_deployment(deployment, name="mnemon-gateway") as connection:
         keys = await open_api_keys(connection)
         application = create_application(connection, keys, deployment)
-        async with serve_http(application, socket.socket(fileno=descriptor)):
-            end = asyncio.create_task(parent.read())
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.cancel)
-            await asyncio.wait([end])
+        with end_process_when_closed(connection):
+            async with serve_http(application, socket.socket(fileno=descriptor)):
+                end = asyncio.create_task(parent.read())
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.cancel)
+                await asyncio.wait([end])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
 from mnemon_infra.broker.connection import (
     OPTIONS,
+    end_closed_process,
     parse_login,
     report_error,
     require_servers,
@@ -33,7 +34,6 @@ from mnemon_infra.broker.streams.log_comparison import ReceivedEvent
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
 from mnemon_infra.process.cancellation import run_task
-from mnemon_infra.process.fault import end_process
 
 log = structlog.get_logger("broker")
 
@@ -225,14 +225,8 @@ class Broker:
             self._report_gap()
 
     async def _end_process(self) -> None:
-        # After some server errors nats-py gives up for good. A process without a connection would only seem
-        # alive.
         if not self._is_ending:
-            log.critical("connection closed by the server, ending this process", connection=self._name)
-            end_process(
-                f"the NATS server closed the connection {self._name} for good; see the log messages before "
-                "this one"
-            )
+            end_closed_process(self._name)
 
     def _report_gap(self) -> None:
         if self._on_gap is not None:

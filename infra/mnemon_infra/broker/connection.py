@@ -23,6 +23,7 @@ from mnemon_contracts.login import (
 )
 from mnemon_infra.broker import patches
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.fault import end_process
 
 log = structlog.get_logger("broker")
 
@@ -163,6 +164,32 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
         yield event
     finally:
         connection._reconnected_cb = listener
+
+
+def end_closed_process(name: str) -> None:
+    """End this process, because the server has closed its connection `name` for good.
+
+    nats-py does not reconnect after some errors of the server, such as a login that no longer exists. A
+    process without a connection would only seem alive.
+    """
+    log.critical("connection closed by the server, ending this process", connection=name)
+    end_process(
+        f"the NATS server closed the connection {name} for good; see the log messages before this one"
+    )
+
+
+@contextmanager
+def end_process_when_closed(connection: Client) -> Iterator[None]:
+    """End this process if the server closes the connection for good during the block."""
+
+    async def report_close() -> None:
+        end_closed_process(str(connection.options["name"]))
+
+    connection._closed_cb = report_close
+    try:
+        yield
+    finally:
+        connection._closed_cb = None
 
 
 async def check_server(url: str) -> None:

@@ -43,6 +43,7 @@ async def gateway(
     """
     from mnemon.gateway.application import create_application
     from mnemon.http.server import format_address, serve_http
+    from mnemon_infra.broker.connection import end_process_when_closed
     from mnemon_infra.settings.api_keys import ApiKeysNotProvisioned, open_api_keys
 
     for origin in allow_origin or ():
@@ -62,10 +63,11 @@ async def gateway(
             except ApiKeysNotProvisioned as error:
                 refuse(ExitCode.UNAVAILABLE, str(error))
             application = create_application(connection, keys, deployment, tuple(allow_origin or ()))
-            async with serve_http(application, listening):
-                address = format_address(listening)
-                typer.echo(f"gateway      {address}")
-                typer.echo(f"description  {address}/docs")
-                typer.echo("Press Ctrl-C to stop.")
-                await stop.wait()
+            with end_process_when_closed(connection):
+                async with serve_http(application, listening):
+                    address = format_address(listening)
+                    typer.echo(f"gateway      {address}")
+                    typer.echo(f"description  {address}/docs")
+                    typer.echo("Press Ctrl-C to stop.")
+                    await stop.wait()
     return ExitCode.DONE

@@ -1,5 +1,6 @@
 """`mnemon up` with logins: clients and commands work with a login, and are refused without one."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,12 +8,14 @@ import pytest
 
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.connection import BrokerRefused, connect
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
-from tests.support.processes.stack import Up, mnemon
+from tests.support.processes.stack import Up, mnemon, start_mnemon, until
 
 PATIENT = Timeouts(publish=20, ask=20, save=30)
 
@@ -120,3 +123,35 @@ async def test_refused_login_commands_say_why(tmp_path: Path, arguments: tuple[s
     ended = await mnemon("auth", *arguments, *place)
     assert ended.code == code
     assert bool(ended.err) == bool(code)
+
+
+async def test_gateway_ends_when_the_server_closes_its_connection_for_good(tmp_path: Path) -> None:
+    logins = FolderLogins(tmp_path)
+    with logins.edit():
+        pass
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    output = tmp_path / "output"
+    try:
+        async with await connect(server.build_login_url("operator"), name="test") as operator:
+            await provision(operator)
+        with output.open("wb") as shown:
+            gateway = await start_mnemon(
+                *("gateway", "--port", "0"),
+                environment={"MNEMON_NATS_URL": server.build_login_url("gateway")},
+                output=shown,
+                errors=shown,
+            )
+        await until(lambda: "Press Ctrl-C" in output.read_text())
+        with logins.edit() as users:
+            users.issue_role_login("gateway")
+        await server.reload()
+        try:
+            async with asyncio.timeout(20):
+                assert await gateway.wait() == 3
+        finally:
+            if gateway.returncode is None:
+                gateway.kill()
+        assert "closed the connection mnemon-gateway for good" in output.read_text()
+    finally:
+        await server.stop()

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mnemon.admin import page as visiting
+from mnemon.admin.connections import ServerConnections
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import browsing, words
 
@@ -23,3 +24,9 @@ async def test_page_times_out_on_hanging_servers(monkeypatch: pytest.MonkeyPatch
             page = words(await browser.see("/users", 503))
             assert "A server did not answer in time" in page
         release.set()
+
+
+async def test_page_connects_again_after_its_connection_was_closed_for_good(nats_url: str) -> None:
+    async with ServerConnections(Deployment(nats_url=nats_url)).close_at_end() as parts:
+        await (await parts.get_broker()).close()  # as nats-py does after an error of the server
+        await (await parts.get_broker()).flush()
