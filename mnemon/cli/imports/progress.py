@@ -71,6 +71,10 @@ class ImportFiles:
         is_file = self._open is not None and self.total is not None
         return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 
+    def has_file(self, path: Path) -> bool:
+        """Return whether a path leads to one of the files."""
+        return path.exists() and any(each.exists() and each.samefile(path) for each in self._paths)
+
     async def read_records(self) -> "AsyncIterator[ImportRecord]":
         """Yield the records of all files; end the command if a file cannot be read."""
         from mnemon.operations.imports.records import NotReadable
@@ -130,6 +134,12 @@ class ImportOptions:
         """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
         deployment = None if self.dry_run else require_deployment(self.data, *needed)
+        if self.refused and files and files.has_file(self.refused):
+            refuse(
+                ExitCode.USAGE_ERROR,
+                f"--refused {self.refused} is one of the files to import, and would be overwritten",
+                "Name another file for the refused records",
+            )
         with _open_report(self.refused) as report:
             perform_command(_import_records(deployment, records, tenant, files, report, after, self.as_json))
 

@@ -30,6 +30,21 @@ def test_refused_partial_character_is_written_unchanged(tmp_path: Path) -> None:
     assert (code, json.loads(refused.read_text())["record"]) == (1, line)
 
 
+def test_file_to_import_is_not_overwritten_by_refused_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, link = tmp_path / "refused.jsonl", tmp_path / "link.jsonl"
+    source.write_text("{}\n")
+    link.symlink_to(source)
+    files = ImportFiles([source], JsonLinesReader().read)
+    for refused in source, link:
+        with pytest.raises(typer.Exit) as ended:
+            ImportOptions(dry_run=True, refused=refused).run_import(files.read_records(), None, files)
+        assert ended.value.exit_code == 2
+        assert f"--refused {refused} is one of the files to import" in capsys.readouterr().err
+    assert source.read_text() == "{}\n"
+
+
 def test_refused_records_are_shown_with_the_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
