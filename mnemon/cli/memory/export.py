@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -209,7 +210,8 @@ def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
             f"Name the file: -o {output / 'FILE'}. For a file per user: mnemon export markdown --follow -o "
             f"{output}, with the same --tenant or --all",
         )
-    part = output.with_name(f"{output.name}.part")
+    # With the process id, so that two exports at once do not write into one file.
+    part = output.with_name(f"{output.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
             yield lambda line: print(line, file=file)

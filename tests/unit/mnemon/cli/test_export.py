@@ -23,6 +23,33 @@ except typer.Exit as ended:
 """
 
 
+SLOW_EXPORT = """
+import sys
+from pathlib import Path
+from mnemon.cli.memory.export import _open_output
+
+with _open_output(Path(sys.argv[1])) as put:
+    put("slow")
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_exports_at_once_do_not_mix_their_lines(tmp_path: Path) -> None:
+    output = tmp_path / "u42.jsonl"
+    command = [sys.executable, "-c", SLOW_EXPORT, str(output)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as slow:
+        assert slow.stdout
+        assert slow.stdout.readline() == b"begun\n"
+        with _open_output(output) as put:
+            put("fast, and longer")
+        assert output.read_text() == "fast, and longer\n"
+        slow.communicate()
+    assert slow.returncode == 0
+    assert output.read_text() == "slow\n"
+    assert list(tmp_path.iterdir()) == [output]
+
+
 def test_closed_standard_output_ends_the_export_with_2() -> None:
     command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", EXPORT]
     ended = subprocess.run(command, stderr=subprocess.PIPE, check=False)
