@@ -24,6 +24,7 @@ from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
 from mnemon_infra.broker.broker import Broker, confirm_subscriptions
 from mnemon_infra.broker.headers import fold_header
+from mnemon_infra.broker.outcomes import measure_message
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.request_priority import prioritise_request
 from mnemon_infra.telemetry import metrics, tracing
@@ -257,14 +258,14 @@ class AskService:
         if unknown := endpoint.request.list_unknown_fields(pending_request.message.data):
             reply = _add_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
-        if len(body) > connection.max_payload:
+        headers = dict(pending_request.trace.headers)
+        if measure_message(headers, body) > connection.max_payload:
             problem = (
-                f"the reply has {len(body):,} bytes, and the server accepts {connection.max_payload:,}: "
-                f"{_suggest_smaller_request(endpoint.request)}"
+                f"the reply has {len(body):,} bytes without its headers, and the server accepts "
+                f"{connection.max_payload:,} with them: {_suggest_smaller_request(endpoint.request)}"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
             body = _serialize_reply(reply)
-        headers = dict(pending_request.trace.headers)
         error = reply.error if isinstance(reply, Reply) else None
         if error is not None:
             endpoint.errors += 1
