@@ -20,6 +20,7 @@ from mnemon_infra.broker.durable_progress import (
     compute_oldest_age,
     get_applied_position,
 )
+from mnemon_infra.broker.listing import list_consumers, list_streams
 from mnemon_infra.broker.provisioning.presence import LOG_ABSENT_STEP
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.broker.streams.log_comparison import LOG_CHANGE_STEP, LogReading, compare_log
@@ -157,7 +158,7 @@ class ProcessProbe:
     async def _check_streams(self, connection: Client) -> list[Fault]:
         stream_context = connection.jetstream()
         wanted = [str(config.name) for config in STREAMS]
-        found = {str(info.config.name): info for info in await stream_context.streams_info()}
+        found = {str(info.config.name): info for info in await list_streams(stream_context)}
         states = {name: found[name].state for name in wanted if name in found}
         metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in states.items()})
         metrics.STREAM_BYTES.replace({name: state.bytes for name, state in states.items()})
@@ -167,7 +168,7 @@ class ProcessProbe:
             info.name: info
             for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
             if stream in states
-            for info in await stream_context.consumers_info(stream)
+            for info in await list_consumers(stream_context, stream)
             if info.name in DURABLES
         }
         await self._measure_lags(stream_context, infos)

@@ -15,6 +15,7 @@ from mnemon_infra.broker.durable_progress import (
     compute_oldest_age,
     get_applied_position,
 )
+from mnemon_infra.broker.listing import list_consumers, list_streams
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
@@ -80,7 +81,7 @@ async def sample_consumers(stream_context: JetStreamContext, streams: Collection
         info.name: info
         for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
         if stream in streams
-        for info in await stream_context.consumers_info(stream)
+        for info in await list_consumers(stream_context, stream)
         if info.name in DURABLES
     }
     return ConsumerSample(time.monotonic(), infos)
@@ -213,6 +214,6 @@ async def read_stream_states(stream_context: JetStreamContext) -> dict[str, Stre
         str(info.config.name): StreamState(
             messages=info.state.messages, bytes=info.state.bytes, last_seq=info.state.last_seq
         )
-        for info in await stream_context.streams_info()
+        for info in await list_streams(stream_context)
         if info.config.name in wanted
     }

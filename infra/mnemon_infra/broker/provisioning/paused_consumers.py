@@ -6,6 +6,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.listing import list_consumers
 from mnemon_infra.durables import DURABLES
 
 
@@ -33,7 +34,7 @@ async def list_paused_consumers(connection: Client) -> list[PausedConsumer]:
             (info.num_pending or 0) + (info.num_ack_pending or 0),
         )
         for stream in (LOG, WORK)
-        for info in await stream_context.consumers_info(stream)
+        for info in await list_consumers(stream_context, stream)
         if info.paused and info.config and info.config.pause_until
     ]
 

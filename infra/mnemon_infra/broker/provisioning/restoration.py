@@ -17,6 +17,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
+from mnemon_infra.broker.listing import list_consumers
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
 from mnemon_infra.broker.streams.log_writer import BATCH, DUPLICATE_ID, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
@@ -385,7 +386,7 @@ async def _require_empty(connection: Client, info: StreamInfo) -> None:
             f"{LOG} has events up to position {info.state.last_seq:,}: restore into a new folder "
             "(--data DIR), or into servers without the stream"
         )
-    for consumer in await connection.jetstream().consumers_info(LOG):
+    for consumer in await list_consumers(connection.jetstream(), LOG):
         if consumer.num_waiting:
             raise LogNotEmpty(f"the consumer {consumer.name} is running: stop all consumers, then restore")
 

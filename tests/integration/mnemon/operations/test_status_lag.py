@@ -4,14 +4,17 @@ import asyncio
 from itertools import count
 
 import pytest
+from nats.aio.client import Client
+from nats.js.api import ConsumerConfig, StorageType
 
-from mnemon.operations.health.lag import MANY_MESSAGES
+from mnemon.operations.health.lag import MANY_MESSAGES, read_stream_states, sample_consumers
 from mnemon.operations.health.report import examine_deployment
 from mnemon.operations.health.state import Health
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
 from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.listing import PAGE
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
@@ -22,6 +25,16 @@ from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
 TIMEOUT = 60.0
+
+
+async def test_streams_and_durables_are_found_beyond_a_page_of_the_server(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    for number in range(PAGE):
+        name = f"A{number:03}"
+        await stream_context.add_consumer(LOG, ConsumerConfig(name=name, inactive_threshold=60))
+        await stream_context.add_stream(name=name, subjects=[f"other.{name}"], storage=StorageType.MEMORY)
+    assert LOG in await read_stream_states(stream_context)
+    assert {"persist", "index"} <= (await sample_consumers(stream_context, [LOG])).infos.keys()
 
 
 def meant(document: Document) -> Document:
