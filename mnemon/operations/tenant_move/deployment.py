@@ -1,9 +1,10 @@
 """The two deployments of a move, and the leases that exclude other commands."""
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
+from typing import Final
 
 import nats.errors
 from nats.aio.client import Client
@@ -15,6 +16,8 @@ from mnemon_infra.broker.streams.stream_reader import StreamMessage, read_stream
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.lease import LeaseHeld, hold_lease
 from mnemon_infra.settings.residence import Residence, read_residence, write_residence
+
+_LOGIN: Final = re.compile(r"\A([a-z]+://)?.*@")
 
 POLL_SECONDS = 0.05
 """Seconds between two checks of a condition at a server."""
@@ -136,12 +139,12 @@ def describe_arrival(tenant: str, residence: Residence) -> str:
 
 
 def strip_login(url: str) -> str:
-    """Return addresses of servers, comma-separated, without user and password."""
-    servers = []
-    for each in filter(None, (server.strip() for server in url.split(","))):
-        parts = urlsplit(each)
-        servers.append(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
-    return ",".join(servers)
+    """Return addresses of servers, comma-separated, without user and password.
+
+    An address may have no scheme, as for nats-py.
+    """
+    servers = filter(None, (server.strip() for server in url.split(",")))
+    return ",".join(_LOGIN.sub(r"\1", each) for each in servers)
 
 
 async def stream_log(
