@@ -117,8 +117,11 @@ def _open_output(folder: Path) -> BinaryIO:
     from mnemon_infra.process.data_folder import FolderUnusable
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         require_room(folder)
-        return (folder / _OUTPUT_FILE).open("wb")
+        output = folder / _OUTPUT_FILE
+        output.touch(mode=0o600)  # the output has the first key of the gateway
+        output.chmod(0o600)
+        return output.open("wb")
     except OSError as error:
         raise FolderUnusable(folder, error) from None
