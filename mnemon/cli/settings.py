@@ -308,12 +308,15 @@ def _show_presets(as_json: bool) -> None:
 
 
 async def _change_settings(
-    connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
+    connection: "Client", change_settings: Callable[[], Awaitable[int | None]], as_json: bool
 ) -> None:
     from mnemon.operations.embedding_change import apply_change
 
     revision, steps = await apply_change(connection, change_settings)
-    typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
+    if as_json:
+        show_json({"revision": revision})
+    else:
+        typer.echo("nothing was changed" if revision is None else f"in force as revision {revision}")
     if steps:
         typer.echo(f"mnemon: {steps}", err=True)
 

@@ -46,12 +46,13 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
 
 
 async def apply_change(
-    connection: Client, change_settings: Callable[[], Awaitable[int]]
-) -> tuple[int, str | None]:
-    """Change settings by `change_settings`, which returns the new revision. Its errors propagate.
+    connection: Client, change_settings: Callable[[], Awaitable[int | None]]
+) -> tuple[int | None, str | None]:
+    """Change settings by `change_settings`, which returns the new revision, or None. Its errors propagate.
 
     Returns:
-        The revision, and the steps that a change of the embedding model requires; None if nothing changed it.
+        The new revision, or None if nothing changed; and the steps that a change of the embedding model
+        requires, or None.
 
     Raises:
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.

@@ -114,11 +114,11 @@ async def _read_origins(connection: Client, entries: Sequence[KeyValue.Entry]) -
     return await asyncio.gather(*(read_origin(connection, entry.revision or 0) for entry in entries))
 
 
-async def roll_back_settings(connection: Client, revision: int, tenant: str | None = None) -> int:
+async def roll_back_settings(connection: Client, revision: int, tenant: str | None = None) -> int | None:
     """Set the settings of a former revision again, for all or for a tenant.
 
     Returns:
-        The revision that is in force now.
+        The new revision; None if the former settings are in force already.
 
     Raises:
         NoSuchRevision: the revision cannot be restored.

@@ -314,14 +314,14 @@ async def read_documents(connection: Client, tenant: str | None = None) -> tuple
 
 async def change_settings(
     connection: Client, edit: Callable[[Document], Document], tenant: str | None = None
-) -> int:
+) -> int | None:
     """Change settings in every process. A concurrent change by another writer is kept.
 
     `edit` makes the new document of a tenant, or of the general settings, from the current one. If another
     writer has changed the settings, `edit` is called again.
 
     Returns:
-        The revision that is in force now; 0 if the settings were never changed.
+        The new revision; None if `edit` changed nothing.
 
     Raises:
         InvalidBody: the new document is not valid; nothing is changed.
@@ -342,7 +342,7 @@ async def change_settings(
             resolve_settings(default.document, document)
         body = encode_document(document)
         if body == (present.body or encode_document(NOTHING)):
-            return present.revision
+            return None
         try:
             return await put_entry(connection, key, body, present.revision)
         except KeyWrongLastSequenceError:
@@ -352,10 +352,10 @@ async def change_settings(
     )
 
 
-async def write_settings(connection: Client, settings: SettingsV1) -> int:
+async def write_settings(connection: Client, settings: SettingsV1) -> int | None:
     """Replace all general settings. The function raises the same errors as `change_settings`.
 
     Returns:
-        The revision of the settings.
+        The new revision; None if these settings were in force already.
     """
     return await change_settings(connection, lambda _: build_document(settings))

@@ -87,8 +87,6 @@ async def save_settings(visit: Visit) -> Response:
         return document
 
     connection = await visit.connections.get_broker()
-    if not changed:
-        return visit.redirect(_build_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
         revision, steps = await apply_change(connection, partial(change_settings, connection, edit, tenant))
     except InvalidBody as error:
@@ -98,7 +96,7 @@ async def save_settings(visit: Visit) -> Response:
     names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
     return visit.redirect(
         _build_group_path(tenant, visit.form["group"]),
-        _append_steps(f"In force as revision {revision}: {names}", steps),
+        _describe_change(revision, f": {names}", steps),
     )
 
 
@@ -107,22 +105,10 @@ async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of one tenant or of all tenants, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     path = _build_group_path(tenant, name.partition(".")[0] if "." in name else _UNNAMED_GROUP)
-    was_set = False
-
-    def edit(document: Document) -> Document:
-        nonlocal was_set
-        edited = unset_value(document, name)
-        was_set = edited != document
-        return edited
-
     connection = await visit.connections.get_broker()
-    revision, steps = await apply_change(connection, partial(change_settings, connection, edit, tenant))
-    if not was_set:
-        return visit.redirect(path, "Nothing was changed.")
-    return visit.redirect(
-        path,
-        _append_steps(f"In force as revision {revision}: {name} is no longer set", steps),
-    )
+    unset = partial(change_settings, connection, partial(unset_value, name=name), tenant)
+    revision, steps = await apply_change(connection, unset)
+    return visit.redirect(path, _describe_change(revision, f": {name} is no longer set", steps))
 
 
 @pages.get("/settings/history")
@@ -162,12 +148,13 @@ async def roll_back(visit: Visit) -> Response:
         )
     return visit.redirect(
         f"/settings/history{_build_tenant_query(tenant)}",
-        _append_steps(f"In force as revision {made}, as it was at {revision}", steps),
+        _describe_change(made, f", as it was at {revision}", steps),
     )
 
 
-def _append_steps(said: str, steps: str | None) -> str:
-    return f"{said}. {steps}" if steps else f"{said}."
+def _describe_change(revision: int | None, change: str, steps: str | None) -> str:
+    said = "Nothing was changed." if revision is None else f"In force as revision {revision}{change}."
+    return f"{said} {steps}" if steps else said
 
 
 async def _render_settings(

@@ -103,6 +103,16 @@ async def test_setting_is_set_read_and_unset(settings: SettingsCommands) -> None
     }
 
 
+async def test_settings_command_without_effect_says_that_nothing_was_changed(
+    settings: SettingsCommands,
+) -> None:
+    assert (await settings("unset", "limits.per_user")).out == "nothing was changed\n"
+    revision = await settings.done("set", "recent_messages=3")
+    for arguments in ("set", "recent_messages=3"), ("rollback", str(revision)):
+        assert (await settings(*arguments)).out == "nothing was changed\n"
+    assert await settings.json("unset", "limits.per_user") == {"revision": None}
+
+
 async def test_invalid_setting_is_named_and_changes_nothing(settings: SettingsCommands) -> None:
     for arguments, named in (
         (("set", "recent_messages=true"), "recent_messages: "),

@@ -122,6 +122,7 @@ async def test_any_tenant_can_have_its_own_settings(
     live: LiveSettings, connection: Client, tenant: str
 ) -> None:
     revision = await change_settings(connection, setting(recent_messages=3), tenant)
+    assert revision is not None
     await change_settings(connection, setting(recent_messages=4), tenant)
     await until(lambda: live.get_settings(tenant).recent_messages == 4)
     await roll_back_settings(connection, revision, tenant)
