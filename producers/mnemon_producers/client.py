@@ -189,16 +189,28 @@ class MemoryClient(MemoryTools):
     async def _await_applied(self, user: str, seq: int) -> None:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._timeouts.save
-        outcome = await self.outcome(user, seq)
         # A request waits for the event only for the time of the setting `wait_for_log_ms`.
-        while outcome.outcome == "waiting" and clock() < deadline:
+        while not await self._is_applied(user, seq):
+            if clock() >= deadline:
+                problem = f"event {seq} is stored, but not known to be applied; request its outcome later"
+                raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
             await asyncio.sleep(FIRST_PAUSE)
+
+    async def _is_applied(self, user: str, seq: int) -> bool:
+        """Return whether an event is known to be applied. It is not if the request gets no reply in time.
+
+        Raises:
+            EventRejected: the event cannot be used.
+        """
+        try:
             outcome = await self.outcome(user, seq)
+        except AskFailed as error:
+            if error.code == "timeout":
+                return False
+            raise
         if outcome.rejected is not None:
             raise EventRejected(outcome.rejected)
-        if outcome.outcome == "waiting":
-            problem = f"event {seq} is stored, but not applied yet; request its outcome later"
-            raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
+        return outcome.outcome == "applied"
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
         """Add many events, in their order, in atomic batches, for example for an import; return the totals.

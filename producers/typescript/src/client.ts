@@ -422,16 +422,26 @@ export class MemoryClient implements AsyncDisposable {
 
   async #awaitApplied(user: string, seq: number): Promise<void> {
     const deadline = Date.now() + this.#timeouts.save;
-    let { outcome, rejected } = await this.outcome(user, seq);
     // A request waits for the event only for the time of the setting `wait_for_log_ms`.
-    while (outcome === "waiting" && Date.now() < deadline) {
+    while (!(await this.#isApplied(user, seq))) {
+      if (Date.now() >= deadline) {
+        const message = `event ${seq} is stored, but not known to be applied; request its outcome later`;
+        throw new AskFailed({ code: "timeout", message, retryable: true });
+      }
       await this.#sleep(FIRST_PAUSE);
-      ({ outcome, rejected } = await this.outcome(user, seq));
     }
-    if (rejected) throw new EventRejected(rejected);
-    if (outcome !== "waiting") return;
-    const message = `event ${seq} is stored, but not applied yet; request its outcome later`;
-    throw new AskFailed({ code: "timeout", message, retryable: true });
+  }
+
+  /** Returns whether an event is known to be applied. It is not if the request gets no reply in time. */
+  async #isApplied(user: string, seq: number): Promise<boolean> {
+    try {
+      const { outcome, rejected } = await this.outcome(user, seq);
+      if (rejected) throw new EventRejected(rejected);
+      return outcome === "applied";
+    } catch (failure) {
+      if (failure instanceof AskFailed && failure.code === "timeout") return false;
+      throw failure;
+    }
   }
 
   /** Waits until the time is over or the client closes. */

@@ -242,6 +242,15 @@ testEach("refusals of the memory are typed", async (memory, transport) => {
   assert.match(failure.problem, /second value/);
 });
 
+testEach("a publish that waits goes on after a request without a reply", async (_, transport) => {
+  const hasty = await TRANSPORTS[transport].connect(undefined, { ...PATIENT, ask: 1, save: 1 });
+  let failure;
+  do failure = await hasty.publish(newUser(), "user", "hi", { wait: true }).catch((error) => error);
+  while (!(failure instanceof Error)); // a reply may come within 1 ms
+  await hasty.close();
+  assert.match(failure.message, /event \d+ is stored, but not known to be applied/);
+});
+
 testEach("requests that are under way end before the client closes", async (memory) => {
   const user = newUser();
   const publishing = Array.from({ length: 50 }, (_, number) => memory.publish(user, "user", `Message ${number}`));

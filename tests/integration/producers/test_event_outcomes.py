@@ -94,10 +94,31 @@ async def test_publish_waits_longer_than_one_request_for_an_event(
             assert await repeated == seq
 
 
+async def test_publish_goes_on_waiting_after_a_request_without_a_reply(
+    deployment: Deployment, stock: Stock
+) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=replace(PATIENT, ask=0.1))
+    silent = await stock.connection.subscribe("ask.acme.u1.status.v1")
+    async with asyncio.TaskGroup() as tasks:
+        published = tasks.create_task(memory.publish("u1", "user", "hi", wait=True))
+        for _ in range(2):
+            await silent.next_msg(timeout=60)
+        async with run_consumers(("persist", "retrieve"), deployment):
+            assert await published == 1
+
+
+async def test_event_of_unknown_outcome_is_reported_as_stored(stock: Stock) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme", timeouts=replace(PATIENT, ask=0.1, save=0.0))
+    await stock.connection.subscribe("ask.acme.u1.status.v1")
+    with pytest.raises(AskFailed, match="event 1 is stored, but not known to be applied") as unknown:
+        await memory.publish("u1", "user", "hi", wait=True)
+    assert (unknown.value.code, unknown.value.retryable) == ("timeout", True)
+
+
 async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
     memory = MemoryClient(stock.connection, tenant="acme", timeouts=replace(PATIENT, save=0.0))
     async with run_consumers(("retrieve",), deployment):
-        with pytest.raises(AskFailed, match="is stored, but not applied yet") as unknown:
+        with pytest.raises(AskFailed, match="is stored, but not known to be applied") as unknown:
             await memory.publish("u1", "user", "hi", wait=True)
         assert unknown.value.retryable
         seq = int(str(unknown.value).split()[2])
