@@ -26,7 +26,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
         authorization = Authorization.from_file(path)
         yield authorization
         # The account of nats-server may own the file, or read it by its group.
-        replace_file(path, authorization.to_text(), keep_permissions=True)
+        replace_file(path, authorization.to_text(), keep_owner_and_mode=True)
 
 
 class FolderLogins:

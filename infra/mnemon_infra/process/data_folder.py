@@ -194,20 +194,26 @@ def mark_folder(data: Path) -> None:
         replace_file(data / "version.json", present.model_dump_json() + "\n")
 
 
-def replace_file(path: Path, text: str, *, keep_permissions: bool = False) -> None:
+def replace_file(path: Path, text: str, *, keep_owner_and_mode: bool = False) -> None:
     """Replace the text of a file atomically, or create the file. Only the owner may read the file.
 
-    With `keep_permissions`, an existing file keeps its owner and permissions, as far as this account may.
+    With `keep_owner_and_mode`, an existing file keeps its owner, group and mode as far as this account may
+    set them: only root may give a file to another account, and only a member to another group. A file whose
+    group changes loses the permissions of the group, except those that all accounts have.
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")
-    if keep_permissions:
-        # Only root may give a file to another account. Otherwise only this account may read the new file.
-        with suppress(FileNotFoundError, PermissionError):
-            former = path.stat()
-            os.chown(draft, former.st_uid, former.st_gid)
-            draft.chmod(stat.S_IMODE(former.st_mode))
+    if keep_owner_and_mode and path.exists():
+        former = path.stat()
+        mode = stat.S_IMODE(former.st_mode)
+        with suppress(PermissionError):
+            os.chown(draft, -1, former.st_gid)
+        if draft.stat().st_gid != former.st_gid:
+            mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+        draft.chmod(mode)
+        with suppress(PermissionError):
+            os.chown(draft, former.st_uid, -1)
     draft.replace(path)
 
 

@@ -1,6 +1,8 @@
 """Command `mnemon auth`: create, limit, revoke and list logins at NATS."""
 
 import json
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -225,7 +227,7 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
     """Open the logins of a folder or of a file for changes.
 
     End the command if the file was not written by `mnemon auth`, if it cannot be read or written, or if an
-    id in the block is invalid.
+    id in the block is invalid. Warn if the changed file could not keep its owner or group.
     """
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import ForeignLoginFile
@@ -233,12 +235,30 @@ def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorizatio
 
     path = _choose_path(data, file)
     try:
+        former = path.stat() if path.exists() else None
         with FolderLogins(data).edit() if data else edit_authorization(path) as users:
             yield users
+        if former:
+            _warn_of_changed_owner(path, former)
     except (ForeignLoginFile, InvalidId) as error:
         refuse(ExitCode.USAGE_ERROR, str(error))
     except OSError as error:
         refuse_file(path, "read or written", error, "Make the file readable and writable")
+
+
+def _warn_of_changed_owner(path: Path, former: os.stat_result) -> None:
+    present = path.stat()
+    if (present.st_uid, present.st_gid) == (former.st_uid, former.st_gid):
+        return
+    typer.echo(
+        f"mnemon: {path} has another owner or group: only root may give a file to another account", err=True
+    )
+    name, owner = quote(str(path)), f"{former.st_uid}:{former.st_gid}"
+    typer.echo(
+        "  So that nats-server can read it, run as root: "
+        f"chown {owner} {name} && chmod {stat.S_IMODE(former.st_mode):o} {name}",
+        err=True,
+    )
 
 
 def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
