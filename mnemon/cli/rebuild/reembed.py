@@ -45,7 +45,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
             start = complete_command("mnemon up --only persist", data)
             condition = f"While `{start}` runs in another terminal, set" if data else "Set"
             raise RebuildBlocked("no vectors exist yet", f"{condition} the model: {command}")
-        if await is_embedder_running(site):
+        if await is_embedder_running(site, progress):
             command = complete_command(f"mnemon rebuild --reembed {text}", data)
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",

@@ -8,7 +8,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import ACK_WAIT
-from mnemon_infra.rebuild.generations import Site
+from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.settings.store import change_settings, read_settings
 from mnemon_infra.vectors.embedding_metadata import split_model_name
 from mnemon_infra.vectors.generations import is_folder_open, read_model_record
@@ -39,7 +39,7 @@ async def set_embedding(site: Site, embedding: Embedding) -> None:
     await change_settings(site.connection, lambda document: {**document, "embedding": named})
 
 
-async def is_embedder_running(site: Site) -> bool:
+async def is_embedder_running(site: Site, progress: RebuildProgress) -> bool:
     """Return whether a process has the vectors' folder open, or requests events of `index` or `dedupe`.
 
     Such a process embeds texts: it would write vectors of the former model among those of a new model. While
@@ -49,11 +49,18 @@ async def is_embedder_running(site: Site) -> bool:
     if is_folder_open(site.deployment):
         return True
     context = site.connection.jetstream()
-    end = time.monotonic() + ACK_WAIT
+    end: float | None = None
     while True:
         infos = [await context.consumer_info(LOG, name) for name in ("index", "dedupe")]
         if any(each.num_waiting for each in infos):
             return True
-        if time.monotonic() > end or not any(each.num_ack_pending for each in infos):
+        if not any(each.num_ack_pending for each in infos):
+            return False
+        if end is None:
+            end = time.monotonic() + ACK_WAIT
+            progress.show_line(
+                f"waiting up to {ACK_WAIT:.0f} s, because a process may be handling events of index or dedupe"
+            )
+        elif time.monotonic() > end:
             return False
         await asyncio.sleep(POLL_SECONDS)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running, set_embedding
 from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
@@ -86,6 +86,7 @@ async def swap_vectors(site: Site, progress: GenerationProgress) -> bool:
         retry=retry_if_exception_type(VectorsInUse),
         stop=stop_after_delay(SWAP_TIMEOUT),
         wait=wait_fixed(0.1),
+        before_sleep=lambda state: _report_wait(state, progress),
         reraise=True,
     ):
         with attempt:
@@ -95,6 +96,13 @@ async def swap_vectors(site: Site, progress: GenerationProgress) -> bool:
     async with site.database.transaction() as connection:
         await VECTORS.drop(connection, site.live)
     return True
+
+
+def _report_wait(state: RetryCallState, progress: GenerationProgress) -> None:
+    if state.attempt_number == 1:
+        progress.show_line(
+            f"waiting up to {SWAP_TIMEOUT:.0f} s, because another process has the new vectors open"
+        )
 
 
 @asynccontextmanager
@@ -119,7 +127,7 @@ async def open_former_generation(site: Site, progress: GenerationProgress) -> As
         if await has_vectors(source):
             if await read_model_record(source) != await read_model_record(
                 site.deployment
-            ) and await is_embedder_running(site):
+            ) and await is_embedder_running(site, progress):
                 raise RebuildBlocked(
                     "mnemon is running with a different embedding model from that of the former vectors",
                     "Stop mnemon, then run: mnemon rebuild --back{data}",

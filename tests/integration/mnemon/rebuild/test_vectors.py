@@ -188,7 +188,11 @@ async def test_dedupe_decides_by_the_rebuilt_rows(
 
 @pytest.mark.long
 async def test_switch_killed_between_rows_and_vectors_is_completed(
-    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: RebuildReport
+    site_with_vectors: Site,
+    live_vectors: VectorIndex,
+    stock: Stock,
+    told: RebuildReport,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
@@ -204,7 +208,7 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     with ExitStack() as asked:
         if folder:
             asked.enter_context(lock_vectors(folder))
-        asyncio.get_running_loop().call_later(0.3, asked.close)
+        monkeypatch.setattr(told, "show_line", lambda line: asked.close())
         assert await swap_vectors(site_with_vectors, told)
     events = {each.payload["event_id"] for each in (await all_points(live_vectors)).values()}
     assert events == {"first", "since"}
@@ -300,13 +304,20 @@ async def test_vectors_as_of_a_position(
 
 
 async def test_embedder_counts_as_running_while_all_its_batches_are_in_work(
-    vectors_deployment: Deployment, stock: Stock, connection: Client
+    vectors_deployment: Deployment,
+    stock: Stock,
+    connection: Client,
+    told: RebuildReport,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await stock.say("in work")
     index = await connection.jetstream().pull_subscribe_bind("index", LOG)
     (message,) = await index.fetch(1, 60)
     async with open_exclusive_site(vectors_deployment) as place, asyncio.timeout(60):
-        running = asyncio.create_task(is_embedder_running(place))
+        is_waiting = asyncio.Event()
+        monkeypatch.setattr(told, "show_line", lambda line: is_waiting.set())
+        running = asyncio.create_task(is_embedder_running(place, told))
+        await is_waiting.wait()
         following = asyncio.create_task(index.fetch(1, 60))
         assert await running
         await stock.say("further")
@@ -330,10 +341,10 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
         async with open_exclusive_site(vectors_deployment) as place:
-            assert await is_embedder_running(place)
+            assert await is_embedder_running(place, told)
     other = Embedding(provider="openai", model="eight")
     async with open_exclusive_site(vectors_deployment) as place:
-        assert not await is_embedder_running(place)
+        assert not await is_embedder_running(place, told)
         former_model = await choose_embedding(place, vectors_deployment)
         async with open_generation(place, "next", told, embedding=other) as generation:
             await generation.replay_to_end(place, told)
