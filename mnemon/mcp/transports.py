@@ -5,13 +5,17 @@ import re
 import sys
 from io import TextIOWrapper
 from math import ceil
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import anyio
+from anyio.abc import ObjectReceiveStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -20,6 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemon.http.login_attempts import LoginAttempts
 from mnemon.mcp.server import NoUser
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 PATH: Final = "/mcp"
 """Path of streamable HTTP."""
@@ -36,20 +43,53 @@ _ESCAPE: Final = re.compile(
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve the parent process until it closes the standard input."""
     lines = _RequestLines(TextIOWrapper(sys.stdin.buffer, "utf-8", "replace"))
-    async with stdio_server(lines) as (requests, replies):
+    async with stdio_server(lines) as (items, replies):
+        requests = _Requests(items, replies)
         await server.run(requests, replies, server.create_initialization_options())
 
 
 class _RequestLines(anyio.AsyncFile[str]):
-    """Lines of the standard input, with U+FFFD in the place of lone surrogates.
+    """Lines of the standard input that are not blank, with U+FFFD in the place of lone surrogates.
 
-    The MCP library answers no request that it cannot read as JSON, so the client would wait in vain. Clients
-    in JavaScript send half of an emoji as a lone surrogate, if they or a model cut a text in the middle of
-    the emoji.
+    The MCP library cannot read lone surrogates. Clients in JavaScript send half of an emoji as one, if they
+    or a model cut a text in the middle of the emoji.
     """
 
     async def readline(self) -> str:
-        return replace_lone_surrogates(await super().readline())
+        while (line := await super().readline()).isspace():
+            pass
+        return replace_lone_surrogates(line)
+
+
+class _Requests(ObjectReceiveStream[SessionMessage | Exception]):
+    """Messages of a client; a line that is no message is answered with an error, as JSON-RPC requires.
+
+    The MCP library drops such a line, so the client would wait in vain.
+
+    Args:
+        items: the client's messages, or the errors in their place.
+        replies: stream for the errors of the answer.
+    """
+
+    def __init__(
+        self, items: "ReadStream[SessionMessage | Exception]", replies: "WriteStream[SessionMessage]"
+    ) -> None:
+        self._items, self._replies = items, replies
+
+    async def receive(self) -> SessionMessage | Exception:
+        while isinstance(item := await self._items.receive(), ValidationError):
+            error = _describe_unreadable_line(item)
+            await self._replies.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=error)))
+        return item
+
+    async def aclose(self) -> None:
+        await self._items.aclose()
+
+
+def _describe_unreadable_line(error: ValidationError) -> ErrorData:
+    if error.errors()[0]["type"] == "json_invalid":
+        return ErrorData(code=PARSE_ERROR, message="the line is not JSON: send each message as one line")
+    return ErrorData(code=INVALID_REQUEST, message="the line is not a message of JSON-RPC 2.0")
 
 
 def replace_lone_surrogates(json: str) -> str:
