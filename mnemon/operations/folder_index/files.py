@@ -18,6 +18,7 @@ MAX_BYTES: Final = 262_144
 """Default limit of the size of a file, in bytes. Larger files are mostly neither prose nor code."""
 
 _GIT_LIST: Final = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
+_GIT_LIST_IGNORED: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 _NO_HOOK: Final = ("-c", "core.fsmonitor=false")
 """Options of git that keep `git ls-files` from running a program that the repository configures."""
 
@@ -123,21 +124,26 @@ def _list_unreadable_folders(folder: Path) -> list[str]:
             raise error
         unreadable.append(f"{path.as_posix()}/")
 
+    ignored = _list_ignored_folders(folder)
     for path, folders, names in os.walk(folder, onerror=note_folder):
         if Path(path) != folder and ".git" in (*folders, *names):
             folders.clear()  # a nested repository
-        folders[:] = [name for name in folders if name != ".git"]
-    if not unreadable:
-        return []
-    command = ("git", *_NO_HOOK, "-C", str(folder), "check-ignore", "--stdin", "-z")
-    listed = subprocess.run(  # noqa: S603
-        command,
-        input=os.fsencode("\0".join(unreadable)),
+        folders[:] = [name for name in folders if name != ".git" and Path(path, name) not in ignored]
+    return unreadable
+
+
+def _list_ignored_folders(folder: Path) -> set[Path]:
+    """Return the folders that a rule of git ignores, without those inside them."""
+    command = "git", *_NO_HOOK, "-C", str(folder)
+    listed = subprocess.run([*command, *_GIT_LIST_IGNORED], capture_output=True, check=False).stdout  # noqa: S603
+    # The list also has folders in which git sees ignored files only, and which may have unreadable folders.
+    ignored = subprocess.run(  # noqa: S603
+        [*command, "check-ignore", "--stdin", "-z"],
+        input=b"\0".join(name for name in listed.split(b"\0") if name.endswith(b"/")),
         capture_output=True,
         check=False,  # the code is 1 if git ignores none
     ).stdout
-    ignored = {os.fsdecode(name) for name in listed.split(b"\0")}
-    return [path for path in unreadable if path not in ignored]
+    return {folder / os.fsdecode(name) for name in ignored.split(b"\0") if name}
 
 
 def _may_be_file(path: Path) -> bool:

@@ -112,6 +112,26 @@ def test_folder_that_git_cannot_read_is_named_among_the_files(
         list_files(folder / "notes")
 
 
+def test_ignored_folder_is_not_walked_and_folder_of_ignored_files_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init")
+    (folder / "cache" / "pages").mkdir(parents=True)
+    (folder / "cache" / "pages" / "one.pyc").touch()
+    scan = os.scandir
+    scanned: list[str] = []
+
+    def refuse_pages(path: str | Path) -> object:
+        scanned.append(Path(path).name)
+        if Path(path).name == "pages":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse_pages)
+    assert "cache/pages/" in list_files(folder).paths
+    assert "build" not in scanned
+
+
 def test_folder_that_cannot_be_read_is_named_among_the_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
