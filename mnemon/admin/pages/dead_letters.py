@@ -95,7 +95,7 @@ async def show_letter(visit: Visit) -> Response:
 
 
 @pages.post("/dead/redrive")
-async def redrive_selected(visit: Visit) -> Response:
+async def redrive_selected_letters(visit: Visit) -> Response:
     """Redrive the selected dead letters, and show how many were redriven."""
     chosen = _parse_selected_ids(visit.form)
     if not chosen:
@@ -129,7 +129,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 
 @pages.post("/dead/drop")
-async def drop_selected(visit: Visit) -> Response:
+async def drop_selected_letters(visit: Visit) -> Response:
     """Remove the selected dead letters for good, and their events that `persist` could not handle."""
     connection = await visit.connections.get_broker()
     database = await visit.connections.get_database()

@@ -8,7 +8,7 @@ import typer
 
 from mnemon.cli.imports.chat_tables import ChatTables, read_records
 from mnemon.cli.imports.locomo import read_locomo, show_conversations
-from mnemon.cli.imports.markdown_files import list_files, replace_files, require_rewritable
+from mnemon.cli.imports.markdown_files import list_files, require_rewritable, rewrite_imported_files
 from mnemon.cli.imports.progress import (
     FilesArgument,
     ImportFiles,
@@ -262,7 +262,7 @@ def markdown(
     owners = require_rewritable(files, tenant, user) if rewrite and not options.dry_run else {}
 
     async def rewrite_all(deployment: "Deployment") -> None:
-        await replace_files(deployment, owners)
+        await rewrite_imported_files(deployment, owners)
 
     found = ImportFiles(files, MarkdownReader(tenant, user).read)
     options.run_import(found.read_records(), tenant, found, rewrite_all if owners else None)

@@ -59,7 +59,8 @@ def require_rewritable(files: list[Path], tenant: str | None, user: str | None) 
     return owners
 
 
-async def replace_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
+async def rewrite_imported_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
+    """Replace each file with the memory of its user; end the command if a file cannot be replaced."""
     from mnemon.operations.exports.run import NotProjected
     from mnemon.operations.imports.normalised_files import rewrite_files
 

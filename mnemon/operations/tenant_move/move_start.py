@@ -33,7 +33,7 @@ class MoveStart:
         self._is_returning = is_returning
         self._tenant = source.tenant
 
-    async def begin(self) -> Residence:
+    async def begin_or_continue_move(self) -> Residence:
         """Write the residences in both deployments, or resolve an interrupted switch.
 
         Returns:

@@ -160,7 +160,7 @@ class TenantMove:
         begun = time.monotonic()
         await self._require_readers()
         async with hold_move_leases(self._source, self._target):
-            residence = await self._start.begin()
+            residence = await self._start.begin_or_continue_move()
             copy = TenantCopy(
                 self._source.connection,
                 self._target.connection,

@@ -43,7 +43,7 @@ async def test_unreachable_server_is_not_reported_as_a_file_error(
 
     monkeypatch.setattr(markdown_files, "open_connections", fail_connection)
     with pytest.raises(type(error)):
-        await markdown_files.replace_files(Deployment(), {Path("42.md"): ("acme", "42")})
+        await markdown_files.rewrite_imported_files(Deployment(), {Path("42.md"): ("acme", "42")})
 
 
 def test_full_disk_is_an_error_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
