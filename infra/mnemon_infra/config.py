@@ -2,16 +2,34 @@
 
 import json
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from mnemon_contracts.login import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY, CREDENTIALS, NKEY_SEED
+
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
+
+_PREFIX: Final = "MNEMON_"
+
+_OTHER_VARIABLES: Final = (
+    *(CREDENTIALS, NKEY_SEED, AUTHORITY, CERTIFICATE, CERTIFICATE_KEY),
+    *("MNEMON_MCP_TOKEN", "MNEMON_MODEL"),
+)
+"""Variables that mnemon reads in addition to those of `Deployment`."""
+
+_SIMILARITY: Final = 0.8
+"""Least similarity of a misspelt name to the right one, without the prefix, as difflib computes it."""
+
+_SERVICE_LINK: Final = re.compile(r"\w+_(SERVICE_(HOST|PORT)\w*|PORT_\d+_\w+)=.*|\w+_PORT=\w+://.*")
+"""Variable that Kubernetes or Docker sets for a service, such as one with the name `mnemon-qdrant`."""
 
 
 class Deployment(BaseSettings):
@@ -24,7 +42,7 @@ class Deployment(BaseSettings):
         frozen=True,
         extra="ignore",
         populate_by_name=True,
-        env_prefix="MNEMON_",
+        env_prefix=_PREFIX,
         env_ignore_empty=True,  # an env file may name variables without a value
     )
 
@@ -284,6 +302,16 @@ class Deployment(BaseSettings):
         description="Maximum number of users whose memory a `retrieve` process caches.",
     )
 
+    @classmethod
+    def list_variables(cls) -> list[str]:
+        """Return the names of the variables that are read."""
+        return [
+            str(name)
+            for field, description in cls.model_fields.items()
+            for name in getattr(description.validation_alias, "choices", [f"{_PREFIX}{field.upper()}"])
+            if name.isupper()
+        ]
+
     def to_json(self) -> str:
         """Return all values as JSON, secrets included, for another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
@@ -372,6 +400,23 @@ class Deployment(BaseSettings):
         if host.startswith("/"):  # the folder of a socket
             return URL.create(*login, database=database, query={"host": host, "port": str(port)})
         return URL.create(*login, host, port, database)
+
+
+def find_misspelt_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that mnemon ignores, each with the name that its own is nearest to.
+
+    Variables that are far from any name are left out: they may belong to another program.
+    """
+    known = {name.removeprefix(_PREFIX): name for name in (*Deployment.list_variables(), *_OTHER_VARIABLES)}
+    misspelt: dict[str, str] = {}
+    for name, value in environment.items():
+        suffix = name.upper().removeprefix(_PREFIX)  # pydantic ignores case
+        if not name.upper().startswith(_PREFIX) or known.get(suffix) == name.upper():
+            continue
+        nearest = get_close_matches(suffix, known, 1, _SIMILARITY)
+        if nearest and not _SERVICE_LINK.fullmatch(f"{name}={value}"):
+            misspelt[name] = known[nearest[0]]
+    return misspelt
 
 
 def _is_http_address(url: str) -> bool:

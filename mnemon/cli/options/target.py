@@ -1,8 +1,10 @@
 """Servers that a command works on: those of a folder, or those that environment variables name."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
 
@@ -163,12 +165,16 @@ def refuse_connection(error: "NotConnected", data: Path | None) -> NoReturn:
 
 
 def load_deployment() -> "Deployment":
-    """Load the deployment from the environment; end the command if a variable is invalid."""
+    """Load the deployment from the environment; end the command if a variable is invalid.
+
+    Warn of variables with a misspelt name.
+    """
     from pydantic import ValidationError
 
     from mnemon_contracts.base import describe_problem
     from mnemon_infra.config import Deployment
 
+    _warn_of_misspelt_variables()
     try:
         return Deployment()
     except ValidationError as error:
@@ -179,6 +185,16 @@ def load_deployment() -> "Deployment":
             f"{describe_problem(first)}",
             "Correct the variable, then repeat the command",
         )
+
+
+@cache
+def _warn_of_misspelt_variables() -> None:
+    """Print the variables that are ignored because of their name, once in a process."""
+    from mnemon_infra.config import find_misspelt_variables
+
+    for name, nearest in find_misspelt_variables(os.environ).items():
+        typer.echo(f"mnemon: the environment variable {name} is ignored: its name is not known", err=True)
+        typer.echo(f"  Did you mean {nearest}?", err=True)
 
 
 def _name_variable(location: str) -> str:
@@ -203,6 +219,7 @@ def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
             )
         start = complete_command("mnemon up", data)
         refuse(ExitCode.UNAVAILABLE, f"no stack runs in {data}", f"Start the stack: {start}")
+    _warn_of_misspelt_variables()
     nats = FolderLogins(data).add_login(endpoints.nats, "operator")
     # Parse the address on demand only: its parser takes longer to import than all else of `mnemon save`.
     database = endpoints.database if "database" in needed else None

@@ -1,6 +1,9 @@
 """Configuration of a deployment by the environment, and errors in it."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_infra.config import Deployment
+from mnemon_infra.config import Deployment, find_misspelt_variables
 
 ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL", "MNEMON_GOOGLE_URL")
 
@@ -65,6 +68,67 @@ def test_a_variable_that_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert (deployment.model_url, deployment.google_url, deployment.database_url) == (None, None, None)
     keys = [deployment.model_api_key, deployment.google_api_key]
     assert [key and key.get_secret_value() for key in keys] == ["one", "another"]
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("MNEMON_NATS_ULR", "MNEMON_NATS_URL"),
+        ("Mnemon_Nats_Ulr", "MNEMON_NATS_URL"),
+        ("MNEMON_NATS_CREDENTIAL", "MNEMON_NATS_CREDENTIALS"),
+        ("MNEMON_MCP_TOKN", "MNEMON_MCP_TOKEN"),
+        ("MNEMON_DATABASE_URL", "DATABASE_URL"),
+        ("MNEMON_METRIC_PORT", "MNEMON_METRICS_PORT"),
+    ],
+)
+def test_misspelt_variable_is_found_with_the_nearest_name(name: str, nearest: str) -> None:
+    assert find_misspelt_variables({name: "9100"}) == {name: nearest}
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "MNEMON_QDRANT_PORT=tcp://10.0.0.7:6333",
+        "MNEMON_QDRANT_PORT_6333_TCP=tcp://10.0.0.7:6333",
+        "MNEMON_QDRANT_PORT_6333_TCP_ADDR=10.0.0.7",
+        "MNEMON_QDRANT_SERVICE_HOST=10.0.0.7",
+        "MNEMON_METRICS_SERVICE_PORT_HTTP=9100",
+        "MNEMON_SERVICE_HOST=10.0.0.7",
+        "MNEMON_PORT=tcp://10.0.0.7:80",
+        "MNEMON_BACKUP_FOLDER=/srv/backup",
+        "mnemon_nats_url=nats://127.0.0.1",
+        "NATS_ULR=nats://127.0.0.1",
+    ],
+)
+def test_variable_of_another_program_is_not_misspelt(variable: str) -> None:
+    assert find_misspelt_variables(dict([variable.split("=")])) == {}
+
+
+def test_no_variable_of_clients_tests_and_documents_is_misspelt() -> None:
+    listed = subprocess.run(
+        ["git", "grep", "-hoE", r"\bMNEMON_[A-Z_]+\b", "--", ":!*test_config.py"],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = set(listed.stdout.split()) - {"MNEMON_NATS_ULR"}  # the example of the documents
+    assert find_misspelt_variables(dict.fromkeys(names, "")) == {}
+
+
+def test_command_warns_once_of_a_misspelt_variable_and_goes_on() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "mnemon", "chat"],
+        env=os.environ | {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "MNEMON_QDRANT_ULR": "http://qdrant:6333"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    warning, suggestion, *rest = ended.stderr.splitlines()
+    assert warning == "mnemon: the environment variable MNEMON_QDRANT_ULR is ignored: its name is not known"
+    assert suggestion == "  Did you mean MNEMON_QDRANT_URL?"
+    assert "no connection to NATS" in rest[0]
+    assert "MNEMON_QDRANT_ULR" not in "".join(rest)
 
 
 def test_number_of_replicas_is_odd(monkeypatch: pytest.MonkeyPatch) -> None:
