@@ -7,9 +7,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
+from nats.aio.client import Client
 
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.connection import connect_deployment, require_servers
+from mnemon_infra.broker.connection import (
+    MAX_PAYLOAD,
+    MAX_PAYLOAD_STEP,
+    connect_deployment,
+    require_servers,
+)
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -88,6 +94,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head_revision(database, deployment.database_schema)
         async with await connect_deployment(deployment, name="mnemon-start") as connection:
+            _warn_of_max_payload(connection)
             await require_streams(connection)
             await require_same_log(connection, database)
             await replay_missing_rows(connection, database)
@@ -113,6 +120,16 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         gc.freeze()
         log.info("consumers started", consumers=list(names))
         yield
+
+
+def _warn_of_max_payload(connection: Client) -> None:
+    if connection.max_payload < MAX_PAYLOAD:
+        log.warning(
+            "low max_payload found",
+            max_payload=connection.max_payload,
+            needed=MAX_PAYLOAD,
+            next_step=MAX_PAYLOAD_STEP,
+        )
 
 
 def build_consumer(

@@ -12,8 +12,7 @@ from testcontainers.community.postgres import PostgresContainer
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
-from mnemon_infra.broker.connection import connect
-from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
+from mnemon_infra.broker.connection import MAX_PAYLOAD, connect
 
 COMPOSE = (Path(__file__).parents[2] / "compose.yaml").read_text()
 NATS_PORT, HEALTH_PORT = 4222, 8222

@@ -6,7 +6,7 @@ import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import nats
 import nats.errors
@@ -30,6 +30,15 @@ log = structlog.get_logger("broker")
 
 MINIMUM_VERSION = (2, 14)
 """The first version of nats-server that has all that mnemon needs: schedules, and atomic batches."""
+
+MAX_PAYLOAD: Final = 8 * 1024 * 1024
+"""`max_payload` of a NATS server for mnemon, in bytes.
+
+It is above the limit of a body, so that a dead letter can hold a refused body, and leaves room for replies.
+"""
+
+MAX_PAYLOAD_STEP: Final = "set `max_payload: 8MB` in the configuration of the NATS server, and reload it"
+"""Next step if `max_payload` of the server is below `MAX_PAYLOAD`."""
 
 
 class BrokerUnreachable(ConnectionError):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from mnemon_infra.broker.connection import MAX_PAYLOAD
 from mnemon_infra.broker.provisioning.authorization import (
     ACCOUNT,
     LoginRole,
@@ -20,9 +21,6 @@ from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.process.data_folder import replace_file
-
-MAX_PAYLOAD = 8 * 1024 * 1024
-"""Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused body."""
 
 RESTORE_MAX_PAYLOAD = 32 * 1024 * 1024
 """`max_payload` of the server during a restore, in bytes: the largest message that JetStream stores.

@@ -26,13 +26,13 @@ from tenacity import (
     wait_exponential,
 )
 
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import MAX_PAYLOAD, connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.disk_space import require_room, watch_disk
-from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORE_MAX_PAYLOAD, NatsServer
+from mnemon_infra.embedded.nats_server import RESTORE_MAX_PAYLOAD, NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.health.consistency import require_same_log

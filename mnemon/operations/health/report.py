@@ -35,7 +35,12 @@ from mnemon.operations.health.state import (
 )
 from mnemon.operations.tenant_move.late_events import count_all_late_events, warn_of_late_events
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.connection import BrokerUnreachable, connect_deployment
+from mnemon_infra.broker.connection import (
+    MAX_PAYLOAD,
+    MAX_PAYLOAD_STEP,
+    BrokerUnreachable,
+    connect_deployment,
+)
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.topology import list_drift
 from mnemon_infra.broker.streams.log_format import LogTooNew, require_known_format
@@ -90,6 +95,7 @@ async def examine_deployment(deployment: Deployment, data: Path | None = None) -
             *warn_of_busy_tenants(broker.events_per_second, broker.events_meant),
             *warn_of_dead_letters(broker.dead_letters, broker.oldest_dead_letter, datetime.now(UTC)),
             *warn_of_late_events(broker.late_events),
+            *_warn_of_max_payload(broker.max_payload),
         ),
         faults=tuple(
             ConsumerFault(
@@ -142,6 +148,7 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
     busy = await measure_event_rates(connection) if LOG in streams else {}
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
+        max_payload=connection.max_payload,
         streams=streams,
         consumers=await _mark_pause_causes(connection, await measure_lags(jetstream, streams)),
         services=await count_processes(connection),
@@ -157,6 +164,13 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
         events_meant=await _load_exceeded_rates(connection, busy),
         late_events=await _count_late_events(connection) if LOG in streams else {},
     )
+
+
+def _warn_of_max_payload(max_payload: int | None) -> list[str]:
+    if max_payload is None or max_payload >= MAX_PAYLOAD:
+        return []
+    refused = "larger events, dead letters and replies are refused"
+    return [f"the NATS server accepts at most {max_payload:,} bytes: {refused}; {MAX_PAYLOAD_STEP}"]
 
 
 async def _measure_storage(stream_context: JetStreamContext) -> float | None:

@@ -19,6 +19,8 @@ class BrokerState(_FrozenState):
 
     error: str | None = None
     version: str | None = None
+    max_payload: int | None = None
+    """Size of the largest message that the server accepts, in bytes."""
     streams: dict[str, StreamState] = {}
     consumers: dict[str, Lag] = {}
     services: dict[str, int] = {}

@@ -8,12 +8,14 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from structlog.testing import capture_logs
 
 from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker import batch_processor, durable_progress
 from mnemon_infra.broker.batch_processor import BatchProcessor
+from mnemon_infra.broker.connection import MAX_PAYLOAD
 from mnemon_infra.broker.outcomes import Ack, DeliveryOutcome
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
@@ -170,9 +172,13 @@ class _Limited(NatsServer):
 
 @pytest_asyncio.fixture
 async def nats_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
-    """Address of a server for one test; with the parameter `limited`, its account may store 1 MB."""
-    kind = _Limited if getattr(request, "param", None) == "limited" else NatsServer
-    server = kind(tmp_path, None)
+    """Address of a server for one test.
+
+    With the parameter `limited`, its account may store 1 MB; with `narrow`, a message may have 1 MB.
+    """
+    parameter = getattr(request, "param", None)
+    kind = _Limited if parameter == "limited" else NatsServer
+    server = kind(tmp_path, None, max_payload=1_000_000 if parameter == "narrow" else MAX_PAYLOAD)
     await server.start()
     yield server.url
     await server.stop()
@@ -194,3 +200,17 @@ async def test_jetstream_account_near_its_limit_is_named_until_there_is_room(
     await jetstream.purge_stream("DEAD")
     assert await watching.check() == []
     assert metrics.STORAGE_USED.values[()] < 0.5
+
+
+@pytest.mark.parametrize("nats_url", ["narrow"], indirect=True)
+@pytest.mark.usefixtures("connection")
+async def test_low_max_payload_is_named_at_the_start_and_by_status(deployment: Deployment) -> None:
+    step = "set `max_payload: 8MB` in the configuration of the NATS server, and reload it"
+    with capture_logs() as lines:
+        async with run_consumers(("persist",), deployment):
+            warnings = (await examine_deployment(deployment)).warnings
+    (warned,) = (each for each in lines if each["event"] == "low max_payload found")
+    assert (warned["max_payload"], warned["next_step"]) == (1_000_000, step)
+    (warning,) = warnings
+    assert warning.startswith("the NATS server accepts at most 1,000,000 bytes: ")
+    assert warning.endswith(step)

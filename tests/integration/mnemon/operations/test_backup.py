@@ -30,7 +30,7 @@ from mnemon.operations.restore.run import (
 )
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.connection import MAX_PAYLOAD, connect
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.restoration import (
     BATCH_BYTES,
@@ -45,7 +45,7 @@ from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfinished
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.delivery import STORED_AT
-from mnemon_infra.embedded.nats_server import MAX_PAYLOAD, RESTORE_MAX_PAYLOAD, NatsServer
+from mnemon_infra.embedded.nats_server import RESTORE_MAX_PAYLOAD, NatsServer
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 from mnemon_infra.settings.history import read_history, read_settings_at
 from mnemon_infra.settings.store import change_settings
