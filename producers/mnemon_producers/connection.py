@@ -89,6 +89,12 @@ async def connect(url: str, **options: Any) -> Client:
     return connection
 
 
+def describe_excess(connection: Client) -> str:
+    """Return why a message above `max_payload` of the server cannot be sent, with the next step."""
+    limit = f"the NATS server accepts at most {connection.max_payload:,} bytes"
+    return f"{limit}; send less, or raise `max_payload` of the server"
+
+
 def find_denial(connection: Client, before: Exception | None, *subjects: str) -> str | None:
     """Return the server's denial of permission for a subject or for the inbox, with the next step.
 

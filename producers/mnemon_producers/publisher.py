@@ -17,7 +17,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
 from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
-from mnemon_producers.connection import find_denial
+from mnemon_producers.connection import describe_excess, find_denial
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.events import ChatEvent, EncodedEvent, check_id, encode_event
 from mnemon_producers.timeouts import Timeouts
@@ -269,6 +269,9 @@ class Publisher:
                 failure: Exception = error
             except (TimeoutError, NoStreamResponseError, nats.errors.OutboundBufferLimitError) as error:
                 failure = error
+            except nats.errors.MaxPayloadError as error:
+                problem = describe_excess(self._connection)
+                raise PublishFailed(batch[0].id, problem, retryable=False) from error
             except nats.errors.Error as error:
                 problem = _CUT_OFF if self._connection.is_closed else str(error)
                 raise PublishFailed(batch[0].id, problem, retryable=False) from error

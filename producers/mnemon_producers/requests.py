@@ -14,7 +14,7 @@ from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
 from mnemon_producers import tracing
 from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
-from mnemon_producers.connection import find_denial
+from mnemon_producers.connection import describe_excess, find_denial
 from mnemon_producers.errors import AskFailed, TenantMoved
 from mnemon_producers.events import check_id
 from mnemon_producers.timeouts import Timeouts
@@ -111,6 +111,9 @@ class Questioner:
             if _is_repeatable(request, request_id):
                 raise _build_failure("timeout", f"{problem}; repeat the request") from error
             raise _build_failure("timeout", f"{problem}{_UNCONFIRMED}", retryable=False) from error
+        except nats.errors.MaxPayloadError as error:
+            problem = f"the request {verb} cannot be sent: {describe_excess(self._connection)}"
+            raise _build_failure("refused", problem, retryable=False) from error
         except nats.errors.Error as error:
             raise _build_failure(
                 "unavailable",
