@@ -122,10 +122,10 @@ def names_departure(text: str) -> bool:
     return _DEPARTURE.search(text) is not None
 
 
-def turn_ahead(
-    text: str, named: list[DateSpan], day: date, ahead: re.Pattern[str], past: re.Pattern[str]
+def resolve_future_dates(
+    text: str, named: list[DateSpan], day: date, future: re.Pattern[str], past: re.Pattern[str]
 ) -> list[DateSpan]:
-    """Return the dates of a text about the past, with those of clauses about the future counted ahead.
+    """Return the dates of a text about the past; those of its clauses about the future lie ahead.
 
     In "We bought a backpack, Sam starts school in September", the month is the next September.
 
@@ -133,17 +133,17 @@ def turn_ahead(
         text: the statement.
         named: its dates, found with the direction -1.
         day: the day of the message.
-        ahead: words of a clause that speaks of the future.
+        future: words of a clause that speaks of the future.
         past: verbs in the past tense, which show that a clause does not.
     """
-    future = {(span.start, span.end): span for span in find_dates(text, day, 1)}
-    turned = []
+    later = {(span.start, span.end): span for span in find_dates(text, day, 1)}
+    resolved = []
     for span in named:
         begin = max((end.end() for end in _CLAUSE_END.finditer(text, 0, span.start)), default=0)
         clause = text[begin : _find_clause_end(text, span.end)]
-        is_ahead = ahead.search(clause) is not None and past.search(clause) is None
-        turned.append(future.get((span.start, span.end), span) if is_ahead else span)
-    return turned
+        is_ahead = future.search(clause) is not None and past.search(clause) is None
+        resolved.append(later.get((span.start, span.end), span) if is_ahead else span)
+    return resolved
 
 
 def _order_weekdays(text: str, named: list[DateSpan], direction: Direction) -> list[DateSpan]:

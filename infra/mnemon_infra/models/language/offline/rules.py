@@ -84,7 +84,7 @@ class LanguageRules(NamedTuple):
             end or at the beginning of the next sentence.
         subject: pronouns and verbs of the first person; matches nothing if `others` is empty.
         others: forms of other people, by gender; empty if verbs of the language always have a subject.
-        ahead: words of a clause that speaks of the future, such as a wedding or "starts".
+        future: words of a clause that speaks of the future, such as "will" or "starts".
         past: verbs in the past tense, which show that a clause does not speak of the future.
         user: the language's word for a user.
         words: parts of patterns by name, such as `KIN` for relatives.
@@ -103,7 +103,7 @@ class LanguageRules(NamedTuple):
     disclaimer: re.Pattern[str]
     subject: re.Pattern[str]
     others: tuple[OtherPersonForms, ...]
-    ahead: re.Pattern[str]
+    future: re.Pattern[str]
     past: re.Pattern[str]
     user: str
     words: Mapping[str, str]
@@ -151,7 +151,7 @@ class LanguageRules(NamedTuple):
                 OtherPersonForms(**{name: compile_forms(forms) for name, forms in other.items()})
                 for other in source.get("others", ())
             ),
-            ahead=compile_forms(insert_words(source["ahead"])),
+            future=compile_forms(insert_words(source["future"])),
             past=compile_forms(insert_words(source["past"])),
             user=source["user"],
             words=words,

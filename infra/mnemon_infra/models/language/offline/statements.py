@@ -17,7 +17,7 @@ from mnemon_infra.models.language.offline.dates import (
     find_dates,
     names_departure,
     remove_dates,
-    turn_ahead,
+    resolve_future_dates,
     write_dates,
 )
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, ClauseForms, LanguageRules, Rule
@@ -173,7 +173,7 @@ def _build_statement(
     text: str, day: date, language: LanguageRules, rule: Rule, named: list[DateSpan]
 ) -> UserStatement | None:
     if rule.needs < 0:
-        named = turn_ahead(straighten_quotes(text), named, day, language.ahead, language.past)
+        named = resolve_future_dates(straighten_quotes(text), named, day, language.future, language.past)
     shown = write_dates(text, named)
     ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
     undated = remove_dates(straighten_quotes(text), named)
