@@ -92,7 +92,7 @@ async def connect(url: str, **options: Any) -> Client:
 def describe_excess(connection: Client) -> str:
     """Return why a message above `max_payload` of the server cannot be sent, with the next step."""
     limit = f"the NATS server accepts at most {connection.max_payload:,} bytes"
-    return f"{limit}; send less, or raise `max_payload` of the server"
+    return f"{limit}; send less, or raise `max_payload` of the server and connect again"
 
 
 def find_denial(connection: Client, before: Exception | None, *subjects: str) -> str | None:

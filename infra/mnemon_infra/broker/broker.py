@@ -22,7 +22,7 @@ from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
 from mnemon_infra.broker.connection import (
     OPTIONS,
-    end_closed_process,
+    end_process_after_close,
     parse_login,
     report_error,
     require_servers,
@@ -226,7 +226,7 @@ class Broker:
 
     async def _end_process(self) -> None:
         if not self._is_ending:
-            end_closed_process(self._name)
+            end_process_after_close(self._name)
 
     def _report_gap(self) -> None:
         if self._on_gap is not None:

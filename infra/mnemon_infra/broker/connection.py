@@ -32,12 +32,15 @@ MINIMUM_VERSION = (2, 14)
 """The first version of nats-server that has all that mnemon needs: schedules, and atomic batches."""
 
 MAX_PAYLOAD: Final = 8 * 1024 * 1024
-"""`max_payload` of a NATS server for mnemon, in bytes.
+"""`max_payload` that mnemon needs from a NATS server, in bytes.
 
 It is above the limit of a body, so that a dead letter can hold a refused body, and leaves room for replies.
 """
 
-MAX_PAYLOAD_STEP: Final = "set `max_payload: 8MB` in the configuration of the NATS server, and reload it"
+MAX_PAYLOAD_STEP: Final = (
+    "set `max_payload: 8MB` in the configuration of the NATS server, reload it, and restart consumers, "
+    "gateways and bots, which learn the limit when they connect"
+)
 """Next step if `max_payload` of the server is below `MAX_PAYLOAD`."""
 
 
@@ -85,8 +88,8 @@ def explain_denials(connection: Client) -> Iterator[None]:
         if "permissions violation" not in denial.lower():
             raise
         raise BrokerRefused(
-            f"the login at the NATS server may not do this ({denial.removeprefix('nats: ')}): set "
-            "MNEMON_NATS_URL with the name and password of an operator, which `mnemon auth operator` creates"
+            f"the login at the NATS server may not do this ({denial.removeprefix('nats: ')}): put the "
+            "name and password that `mnemon auth operator` creates into MNEMON_NATS_URL"
         ) from error
 
 
@@ -175,7 +178,7 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
         connection._reconnected_cb = listener
 
 
-def end_closed_process(name: str) -> None:
+def end_process_after_close(name: str) -> None:
     """End this process, because the server has closed its connection `name` for good.
 
     nats-py does not reconnect after some errors of the server, such as a login that no longer exists. A
@@ -191,10 +194,10 @@ def end_closed_process(name: str) -> None:
 def end_process_when_closed(connection: Client) -> Iterator[None]:
     """End this process if the server closes the connection for good during the block."""
 
-    async def report_close() -> None:
-        end_closed_process(str(connection.options["name"]))
+    async def handle_close() -> None:
+        end_process_after_close(str(connection.options["name"]))
 
-    connection._closed_cb = report_close
+    connection._closed_cb = handle_close
     try:
         yield
     finally:

@@ -169,8 +169,8 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
 def _warn_of_max_payload(max_payload: int | None) -> list[str]:
     if max_payload is None or max_payload >= MAX_PAYLOAD:
         return []
-    refused = "larger events, dead letters and replies are refused"
-    return [f"the NATS server accepts at most {max_payload:,} bytes: {refused}; {MAX_PAYLOAD_STEP}"]
+    effect = "larger events and replies are refused, and dead letters lack parts of larger messages"
+    return [f"the NATS server accepts at most {max_payload:,} bytes: {effect}; {MAX_PAYLOAD_STEP}"]
 
 
 async def _measure_storage(stream_context: JetStreamContext) -> float | None:

@@ -174,11 +174,11 @@ class _Limited(NatsServer):
 async def nats_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """Address of a server for one test.
 
-    With the parameter `limited`, its account may store 1 MB; with `narrow`, a message may have 1 MB.
+    With the parameter `limited`, its account may store 1 MB; with `low_max_payload`, a message may have 1 MB.
     """
     parameter = getattr(request, "param", None)
     kind = _Limited if parameter == "limited" else NatsServer
-    server = kind(tmp_path, None, max_payload=1_000_000 if parameter == "narrow" else MAX_PAYLOAD)
+    server = kind(tmp_path, None, max_payload=1_000_000 if parameter == "low_max_payload" else MAX_PAYLOAD)
     await server.start()
     yield server.url
     await server.stop()
@@ -202,10 +202,13 @@ async def test_jetstream_account_near_its_limit_is_named_until_there_is_room(
     assert metrics.STORAGE_USED.values[()] < 0.5
 
 
-@pytest.mark.parametrize("nats_url", ["narrow"], indirect=True)
+@pytest.mark.parametrize("nats_url", ["low_max_payload"], indirect=True)
 @pytest.mark.usefixtures("connection")
 async def test_low_max_payload_is_named_at_the_start_and_by_status(deployment: Deployment) -> None:
-    step = "set `max_payload: 8MB` in the configuration of the NATS server, and reload it"
+    step = (
+        "set `max_payload: 8MB` in the configuration of the NATS server, reload it, and restart consumers, "
+        "gateways and bots, which learn the limit when they connect"
+    )
     with capture_logs() as lines:
         async with run_consumers(("persist",), deployment):
             warnings = (await examine_deployment(deployment)).warnings

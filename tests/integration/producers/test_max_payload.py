@@ -1,4 +1,4 @@
-"""A bot at a NATS server that accepts smaller messages than mnemon does."""
+"""Messages that are larger than a NATS server accepts."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +12,10 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 from mnemon_producers.events import ChatEvent
 
-EXCESS = "the NATS server accepts at most 65,536 bytes; send less, or raise `max_payload` of the server"
+EXCESS = (
+    "the NATS server accepts at most 65,536 bytes; send less, or raise `max_payload` of the server and "
+    "connect again"
+)
 
 
 @pytest_asyncio.fixture
