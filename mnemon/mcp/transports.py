@@ -67,8 +67,8 @@ class _Requests(ObjectReceiveStream[SessionMessage | Exception]):
     The MCP library drops such a line, so the client would wait in vain.
 
     Args:
-        items: the client's messages, or the errors in their place.
-        replies: stream for the errors of the answer.
+        items: the client's messages, and, for each line that is no message, the error of its reader.
+        replies: stream of answers, for the errors.
     """
 
     def __init__(
@@ -89,7 +89,8 @@ class _Requests(ObjectReceiveStream[SessionMessage | Exception]):
 def _describe_unreadable_line(error: ValidationError) -> ErrorData:
     if error.errors()[0]["type"] == "json_invalid":
         return ErrorData(code=PARSE_ERROR, message="the line is not JSON: send each message as one line")
-    return ErrorData(code=INVALID_REQUEST, message="the line is not a message of JSON-RPC 2.0")
+    problem = "the line is not a message of JSON-RPC 2.0: send one request or one notification as an object"
+    return ErrorData(code=INVALID_REQUEST, message=problem)
 
 
 def replace_lone_surrogates(json: str) -> str:

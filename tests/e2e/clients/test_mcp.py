@@ -66,9 +66,9 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
 
 @asynccontextmanager
 async def run_stdio_server(
-    up: Up, folder: Path, *requests: dict[str, Any], garbage: bytes = b""
+    up: Up, folder: Path, *requests: dict[str, Any], invalid: bytes = b""
 ) -> AsyncIterator[tuple[Any, Path]]:
-    """Start `mnemon mcp`, and send garbage and requests; yield the process, and the file with its answers.
+    """Start `mnemon mcp`, and send invalid lines and requests; yield the process and the file of its answers.
 
     The standard input stays open for the duration of the block.
     """
@@ -87,7 +87,7 @@ async def run_stdio_server(
             output=output,
             errors=errors,
         )
-        questions.write(garbage)
+        questions.write(invalid)
         for request in (INITIALIZATION, *requests):
             questions.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
         last = f'"id":{[INITIALIZATION, *requests][-1]["id"]}'.encode()
@@ -119,8 +119,8 @@ async def test_request_with_half_of_an_emoji_is_answered(shared: Up, tmp_path: P
 
 
 async def test_line_that_is_no_message_is_answered_with_an_error(shared: Up, tmp_path: Path) -> None:
-    garbage = b"{not json\n\n[1]\n"
-    async with run_stdio_server(shared, tmp_path, garbage=garbage) as (process, answers):
+    invalid = b"{not json\n\n[1]\n"
+    async with run_stdio_server(shared, tmp_path, invalid=invalid) as (process, answers):
         process.terminate()
         await process.wait()
     *errors, initialized = map(json.loads, answers.read_text().splitlines())
