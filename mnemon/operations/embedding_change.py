@@ -35,12 +35,12 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
         return (
             f"{goes_on}The next `mnemon up` indexes the log again, without a model; searches then use words "
             "only. On your own servers, stop the consumers and run `mnemon reindex`. For the stack of a "
-            f"folder, add --data DIR to the next command. To undo: mnemon settings set {back}"
+            f"folder, add --data DIR to `up` and `settings set`. To undo: mnemon settings set {back}"
         )
     return (
         f"{goes_on}They cannot restart while the vectors are made by a model other than "
         f"{_name_model(after)}: stop them, run `mnemon reindex` and start them; `index` then embeds "
-        "everything again. For the stack of a folder, add --data DIR to this command and to the next. "
+        "everything again. For the stack of a folder, add --data DIR to `reindex` and `settings set`. "
         f"To undo: mnemon settings set {back}"
     )
 
