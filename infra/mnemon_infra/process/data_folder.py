@@ -198,8 +198,8 @@ def replace_file(path: Path, text: str, *, keep_owner_and_mode: bool = False) ->
     """Replace the text of a file atomically, or create the file. Only the owner may read the file.
 
     With `keep_owner_and_mode`, an existing file keeps its owner, group and mode as far as this account may
-    set them: only root may give a file to another account, and only a member to another group. A file whose
-    group changes loses the permissions of the group, except those that all accounts have.
+    set them: only root may give a file to another account, and other accounts may set only their own groups.
+    A file whose group changes loses the permissions of the group, except those that all accounts have.
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)

@@ -251,7 +251,8 @@ def _warn_of_changed_owner(path: Path, former: os.stat_result) -> None:
     if (present.st_uid, present.st_gid) == (former.st_uid, former.st_gid):
         return
     typer.echo(
-        f"mnemon: {path} has another owner or group: only root may give a file to another account", err=True
+        f"mnemon: {path} did not keep its owner or group: only root may give a file to another account",
+        err=True,
     )
     name, owner = quote(str(path)), f"{former.st_uid}:{former.st_gid}"
     typer.echo(

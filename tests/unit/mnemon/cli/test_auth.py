@@ -49,7 +49,7 @@ def test_file_whose_owner_cannot_be_kept_keeps_its_mode_and_is_reported(
     assert changed.returncode == 0, changed.stderr
     assert stat.S_IMODE(path.stat().st_mode) == kept
     assert changed.stderr == (
-        f"mnemon: {path} has another owner or group: only root may give a file to another account\n"
+        f"mnemon: {path} did not keep its owner or group: only root may give a file to another account\n"
         f"  So that nats-server can read it, run as root: chown 4242:4242 {path} && chmod {mode:o} {path}\n"
     )
 
