@@ -26,10 +26,10 @@ _OTHER_VARIABLES: Final = (
 """Variables that mnemon reads in addition to those of `Deployment`."""
 
 _SIMILARITY: Final = 0.8
-"""Least similarity of a misspelt name to the right one, without the prefix, as difflib computes it."""
+"""Least similarity of a misspelt name to a known one, without the prefix, as difflib computes it."""
 
 _SERVICE_LINK: Final = re.compile(r"\w+_(SERVICE_(HOST|PORT)\w*|PORT_\d+_\w+)=.*|\w+_PORT=\w+://.*")
-"""Variable that Kubernetes or Docker sets for a service, such as one with the name `mnemon-qdrant`."""
+"""Variables, as `NAME=value`, that Kubernetes and Docker set for a service such as `mnemon-qdrant`."""
 
 
 class Deployment(BaseSettings):
@@ -403,9 +403,9 @@ class Deployment(BaseSettings):
 
 
 def find_misspelt_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that mnemon ignores, each with the name that its own is nearest to.
+    """Return the misspelt variables of mnemon in an environment, each with the most similar known name.
 
-    Variables that are far from any name are left out: they may belong to another program.
+    Variables that resemble no known name are left out: they may belong to another program.
     """
     known = {name.removeprefix(_PREFIX): name for name in (*Deployment.list_variables(), *_OTHER_VARIABLES)}
     misspelt: dict[str, str] = {}

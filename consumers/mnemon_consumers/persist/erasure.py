@@ -144,7 +144,7 @@ async def _settle_erasure(
         fault: the error of the register, raised instead of marking the erasure as settled; None without an
             error.
     """
-    # Before the purge, because `extract` publishes the answer about a window that it still holds.
+    # Release windows before the purge: until then, `extract` may publish answers about them.
     await release_windows(database, erased)
     is_released = "windows" not in await database.run_query(count_covered_rows(erased))
     if not await purge_messages(connection, erased) or not is_released:

@@ -18,8 +18,8 @@ def build_message(record: LogRecord) -> ExactMessage:
 def renumber_entries(entries: Iterable[LogRecord]) -> Iterator[LogRecord]:
     """Yield the entries of a bucket with their positions in the restored bucket, which has no gaps.
 
-    The original bucket has gaps where its history was cut off. The header with the original time counts at
-    its position only.
+    The original bucket has gaps where its history was cut off. The original time in the header `STORED_AT`
+    applies only at the position that the header names.
     """
     for position, entry in enumerate(entries, 1):
         yield msgspec.structs.replace(entry, seq=position)
