@@ -147,7 +147,7 @@ RELATIVE_KINDS: Final = frozenset(
         WordKind.HALF,
         WordKind.HALF_YEAR,
         WordKind.NAMED_DAY,
-        WordKind.ANOTHER,
+        WordKind.RECENT,
         WordKind.RECENT_DAYS,
         WordKind.NIGHTS,
         WordKind.DAY_UNIT,

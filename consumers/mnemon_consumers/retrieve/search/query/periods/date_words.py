@@ -37,7 +37,7 @@ class WordKind(StrEnum):
     ORDINAL = "O"
     DAY_OF_MONTH = "4"
     """«числа», after the number of a day: «14 числа прошлого месяца» (the 14th of last month)."""
-    ANOTHER = "6"
+    RECENT = "6"
     """`other`, as in "the other day"."""
     RECENT_DAYS = "7"
     """«днях», as in «на днях» (the other day)."""
@@ -55,6 +55,7 @@ class WordKind(StrEnum):
     WEEKDAY = "K"
     RUSSIAN_WEEKDAY = "L"
     SHORT_WEEKDAY = "0"
+    """`Wed`, «ср»."""
     WEEKDAYS = "2"
     """Several days of one name: `Mondays`."""
     NAMED_DAY = "r"
@@ -69,6 +70,7 @@ class WordKind(StrEnum):
     """
     WEEK_UNIT = "w"
     FORTNIGHT = "8"
+    """Two weeks, with the values of DAY_UNIT."""
     MONTH_UNIT = "n"
     YEAR_UNIT = "y"
     TIME_UNIT = "u"
@@ -102,12 +104,14 @@ class WordKind(StrEnum):
     """«через» before a length of time: «через неделю», in a week."""
     IN = "i"
     ON = "P"
+    """`on`, `at`, «в»; the value is 1 for «на», which RECENT_DAYS needs, else 0."""
     OF = "f"
     FROM = "F"
     FROM_OR_SINCE = "z"
     """«с» and «со» (from, since), which begin a period up to now if no end follows."""
     TO = "T"
     UNTIL = "U"
+    """`until`, `through`, «по»; the value is -1 for «до», which also means "before", else 0."""
     DURING = "X"
     SINCE = "C"
     """`since`, which begins a period up to now."""
@@ -116,6 +120,7 @@ class WordKind(StrEnum):
     EVERY = "v"
     """A word after which a weekday is not one certain day: `every`, or `black` as in "Black Friday"."""
     POSSESSIVE = "9"
+    """`s` after an apostrophe: "in Jan's car" names no month."""
 
 
 Meaning: TypeAlias = int | tuple[int, int] | tuple[tuple[int, int, int], ...]
@@ -250,7 +255,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_words(_KIND.ORDINAL, 30, "thirtieth тридцатый тридцатого тридцатое тридцатом"),
     **_map_words(_KIND.DAY_OF_MONTH, 0, "числа числу"),
-    **_map_words(_KIND.ANOTHER, 0, "other"),
+    **_map_words(_KIND.RECENT, 0, "other"),
     **_map_words(_KIND.RECENT_DAYS, 0, "днях"),
     **_map_words(_KIND.BIRTH, 0, "рождения"),
     **{

@@ -701,7 +701,7 @@ _CALENDAR_RULES: Final = _build_rules(
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
     ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
     ("PART_OF_DAY (?P<before> BEFORE) (?P<day> LAST)", _read_named_day),
-    ("THE ANOTHER (?: (?P<unit> DAY_UNIT) | PART_OF_DAY ) (?! OF )", _read_recent_days),
+    ("THE RECENT (?: (?P<unit> DAY_UNIT) | PART_OF_DAY ) (?! OF )", _read_recent_days),
     ("(?P<on> ON) RECENT_DAYS (?! BIRTH )", _read_recent_days),
     ("COUNTED? UNIT THE? AGO (?P<day> NAMED_DAY)", partial(_read_distance_from_day, direction=-1)),
     (
