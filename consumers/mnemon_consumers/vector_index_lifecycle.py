@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_trigger_subject
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -76,7 +76,7 @@ async def _recover_collections(
                 except VectorsLost:
                     # Reset the position first: after a kill in between, the collections are still absent, and
                     # the next check recovers them.
-                    events = await reset_consumer(connection, LOG, "index")
+                    events = await reset_durable(connection, LOG, "index")
                     await create_absent_collections(deployment, vector_index)
                     await announce_swap(connection)
                     log.warning("collections created again, indexing the log from its start", events=events)
@@ -107,7 +107,7 @@ async def _follow_swaps(
                 vector_index.vectors,
                 folder,
                 vector_index.gate,
-                lambda: reset_consumer(connection, LOG, "index"),
+                lambda: reset_durable(connection, LOG, "index"),
             ),
         ):
             yield
@@ -139,7 +139,7 @@ async def _refill_lost_vectors(connection: Client, database: Database, vector_in
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("empty collections found, indexing from the rows", collections=lost, users=len(owners))
     elif lost or not (has_points or has_all_rows):
-        events = await reset_consumer(connection, LOG, "index")
+        events = await reset_durable(connection, LOG, "index")
         empty = lost if has_points else list(Collection)
         log.warning(
             "empty collections found, indexing the log from its start", collections=empty, events=events

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from mnemon.admin.connections import ServerConnections
 from mnemon.operations.health.lag import (
     SAMPLE_INTERVAL,
-    ConsumerSample,
+    DurableSample,
     StreamState,
     read_stream_states,
-    sample_consumers,
+    sample_durables,
 )
 from mnemon.operations.health.report import examine_deployment
 from mnemon.operations.health.services import ServiceCounts, sum_service_counts
@@ -37,7 +37,7 @@ class StatusSample(NamedTuple):
     """A sample of streams, durables and request counts; `consumers.at` is its time on the monotonic clock."""
 
     streams: dict[str, StreamState]
-    consumers: ConsumerSample
+    consumers: DurableSample
     requests: ServiceCounts
 
     @property
@@ -82,6 +82,6 @@ class LiveStatus:
         stream_context = connection.jetstream()
         streams = await read_stream_states(stream_context)
         seen, answered = await asyncio.gather(
-            sample_consumers(stream_context, streams), sum_service_counts(connection, _SERVICE)
+            sample_durables(stream_context, streams), sum_service_counts(connection, _SERVICE)
         )
         return StatusSample(streams, seen, answered)

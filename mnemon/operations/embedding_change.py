@@ -6,7 +6,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.connection import connect_deployment
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.effective import read_effective_settings
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
@@ -86,7 +86,7 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
         except VectorsOutdated:
             # Reset the durable first: after an interruption, `index` has too many events to read, not too
             # few.
-            events = await reset_consumer(connection, "LOG", "index")
+            events = await reset_durable(connection, "LOG", "index")
             await reset_vectors(deployment)
             return events
 

@@ -11,7 +11,7 @@ from mnemon_bench.measures.cpu_usage import count_busy_cores
 from mnemon_bench.workers.processes import PAUSE_END, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
@@ -30,7 +30,7 @@ async def prepare_messages(
 
     async def drain_messages(processes: int) -> tuple[float, dict[str, float]]:
         bench_deployment = await create_schema(deployment)
-        await reset_consumer(connection, LOG, "persist")
+        await reset_durable(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=PAUSE_END)
         async with AsyncExitStack() as ends:

@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.dead_letters.origins import summarise_letters
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.audit.events import find_missing_rows
@@ -107,7 +107,7 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
     async with hold_lock(database, "persist", "replay"):
         position = await find_first_missing(connection, database)
         if position is not None:
-            events = await reset_consumer(connection, LOG, "persist")
+            events = await reset_durable(connection, LOG, "persist")
             log.warning("rows found missing, replaying the log", first_missing=position, events=events)
 
 

@@ -32,7 +32,7 @@ async def reindex(
 
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
-    from mnemon_infra.broker.provisioning.topology import reset_consumer
+    from mnemon_infra.broker.provisioning.topology import reset_durable
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_infra.vectors.engines import reset_vectors
@@ -47,7 +47,7 @@ async def reindex(
             deployment = (await ends.enter_async_context(run_stack(data, deployment))).deployment
         connection = await ends.enter_async_context(open_broker(deployment, "mnemon-reindex"))
         # Reset the durable first: after an interruption, `index` has too many events to read, not too few.
-        events = await reset_consumer(connection, "LOG", "index")
+        events = await reset_durable(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:
         show_json({"to_index": events})

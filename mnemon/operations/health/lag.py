@@ -68,14 +68,14 @@ class Lag(BaseModel):
         return self.pending + self.in_work
 
 
-class ConsumerSample(NamedTuple):
+class DurableSample(NamedTuple):
     """State of the durables at one moment; `at` is in seconds of the monotonic clock of this machine."""
 
     at: float
     infos: Mapping[str, ConsumerInfo]
 
 
-async def sample_consumers(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
+async def sample_durables(stream_context: JetStreamContext, streams: Collection[str]) -> DurableSample:
     """Read the state of the durables whose stream is in `streams`."""
     infos = {
         info.name: info
@@ -84,15 +84,15 @@ async def sample_consumers(stream_context: JetStreamContext, streams: Collection
         for info in await list_consumers(stream_context, stream)
         if info.name in DURABLES
     }
-    return ConsumerSample(time.monotonic(), infos)
+    return DurableSample(time.monotonic(), infos)
 
 
-def list_lags(seen: ConsumerSample) -> dict[str, Lag]:
+def list_lags(seen: DurableSample) -> dict[str, Lag]:
     """Return the lags of one sample, without rates."""
     return {name: _create_lag(info) for name, info in seen.infos.items()}
 
 
-def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
+def compute_lags(before: DurableSample, now: DurableSample) -> dict[str, Lag]:
     """Return the lags of the second of two samples, with rates."""
     seconds = now.at - before.at
     return {
@@ -108,7 +108,7 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
     seconds. Stop earlier when `is_read` holds for each durable and each applied position with waiting
     messages has moved.
     """
-    before = await sample_consumers(stream_context, streams)
+    before = await sample_durables(stream_context, streams)
     seen = list_lags(before)
     if not any(lag.waiting for lag in seen.values()):
         return seen
@@ -116,7 +116,7 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
     still = {name for name in APPLIED & before.infos.keys() if seen[name].waiting}
     while True:
         await asyncio.sleep(SAMPLE_INTERVAL)
-        now = await sample_consumers(stream_context, streams)
+        now = await sample_durables(stream_context, streams)
         unread = {
             name for name in unread & now.infos.keys() if not is_read(before.infos[name], now.infos[name])
         }

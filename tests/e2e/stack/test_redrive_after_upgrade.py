@@ -11,7 +11,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_inbox_prefix
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
+from mnemon_infra.broker.provisioning.topology import provision, reset_durable
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -69,7 +69,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
             await handled(connection, "persist")
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
             assert await rows(deployment) == once
-            await reset_consumer(connection, LOG, "persist")
+            await reset_durable(connection, LOG, "persist")
     assert await kept(connection) == []
 
 

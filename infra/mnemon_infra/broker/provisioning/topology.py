@@ -152,7 +152,7 @@ async def list_drift(connection: Client, replicas: int | None = None) -> list[Pr
     return await _reconcile_topology(connection, replicas, change=False)
 
 
-async def reset_consumer(connection: Client, stream: str, name: str) -> int:
+async def reset_durable(connection: Client, stream: str, name: str) -> int:
     """Reset a durable to the start of its stream. Return the number of messages that its consumer will read.
 
     Raises:

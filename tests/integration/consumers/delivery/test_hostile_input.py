@@ -17,7 +17,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, derive_point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import find_origin
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.config import Deployment
@@ -254,7 +254,7 @@ async def test_reindex_skips_points_with_hostile_ids(
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         end = await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
         await plant(vectors_deployment, ("acme", "ana"), poison)
-    await reset_consumer(connection, LOG, "index")
+    await reset_durable(connection, LOG, "index")
     await reset_vectors(vectors_deployment)
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, end)

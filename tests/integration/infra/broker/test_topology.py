@@ -10,7 +10,7 @@ from mnemon_infra.broker.provisioning.topology import (
     build_consumer_config,
     list_drift,
     provision,
-    reset_consumer,
+    reset_durable,
 )
 from mnemon_infra.broker.streams.log_format import FORMAT, LogTooNew
 from mnemon_infra.broker.streams.restored_log import UNFINISHED, RestoreUnfinished
@@ -74,10 +74,10 @@ async def test_reset_of_a_consumer_is_refused_before_it_is_deleted(
     config = (await stream_context.stream_info(LOG)).config
     await stream_context.update_stream(config.evolve(metadata={**(config.metadata or {}), mark: "99"}))
     with pytest.raises(error):
-        await reset_consumer(connection, LOG, "index")
+        await reset_durable(connection, LOG, "index")
     assert {change.action for change in await list_drift(connection)} == {"unchanged"}
     await stream_context.update_stream(config)
-    assert await reset_consumer(connection, LOG, "index") == 0
+    assert await reset_durable(connection, LOG, "index") == 0
 
 
 async def test_a_single_server_refuses_three_replicas(connection: Client) -> None:

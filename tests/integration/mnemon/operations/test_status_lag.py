@@ -7,7 +7,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StorageType
 
-from mnemon.operations.health.lag import MANY_MESSAGES, read_stream_states, sample_consumers
+from mnemon.operations.health.lag import MANY_MESSAGES, read_stream_states, sample_durables
 from mnemon.operations.health.report import examine_deployment
 from mnemon.operations.health.state import Health
 from mnemon_consumers.app import run_consumers
@@ -34,7 +34,7 @@ async def test_streams_and_durables_are_found_beyond_a_page_of_the_server(connec
         await stream_context.add_consumer(LOG, ConsumerConfig(name=name, inactive_threshold=60))
         await stream_context.add_stream(name=name, subjects=[f"other.{name}"], storage=StorageType.MEMORY)
     assert LOG in await read_stream_states(stream_context)
-    assert {"persist", "index"} <= (await sample_consumers(stream_context, [LOG])).infos.keys()
+    assert {"persist", "index"} <= (await sample_durables(stream_context, [LOG])).infos.keys()
 
 
 def meant(document: Document) -> Document:

@@ -9,7 +9,7 @@ from mnemon.admin.charts.event_flow import PartLabel, draw_pictures
 from mnemon.admin.charts.figures import PROCESSES, WorkState, compute_figures, compute_traffic, draw_sparkline
 from mnemon.admin.live_status import StatusSample
 from mnemon.admin.rendering import filters
-from mnemon.operations.health.lag import ConsumerSample, StreamState
+from mnemon.operations.health.lag import DurableSample, StreamState
 from mnemon.operations.health.services import ServiceCounts
 from mnemon_contracts.streams import LOG
 
@@ -37,7 +37,7 @@ def sample(
     at: float, *readers: ConsumerInfo, end: int = 0, served: ServiceCounts = NOTHING_SERVED
 ) -> StatusSample:
     streams = {LOG: StreamState(messages=end, bytes=0, last_seq=end)}
-    return StatusSample(streams, ConsumerSample(at, {info.name: info for info in readers}), served)
+    return StatusSample(streams, DurableSample(at, {info.name: info for info in readers}), served)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from mnemon_consumers.retrieve.memory.log_follower import LogFollower
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.settings.store import LiveSettings
 from tests.support.stock_client import Stock, acknowledge_messages
 
@@ -25,7 +25,7 @@ async def test_reset_of_index_makes_requests_wait_until_it_has_read_the_log_agai
     await follower.follow_changes(connection, lambda _: changed.set())
     assert await follower.await_indexed_position(OWNER, seq) == seq
 
-    await reset_consumer(connection, LOG, "index")
+    await reset_durable(connection, LOG, "index")
     newer = await stock.say("after the reset")
     await connection.publish("changed.acme.u1", json.dumps({"seq": newer}).encode())
     await asyncio.wait_for(changed.wait(), 60)

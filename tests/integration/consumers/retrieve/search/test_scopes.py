@@ -16,7 +16,7 @@ from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.verbs.tools import SearchReplyV1
-from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.provisioning.topology import reset_durable
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -285,7 +285,7 @@ async def test_lost_folder_is_filled_again_although_rows_are_behind(
     await lose_collection(vectors_deployment, Collection.MESSAGES)
     async with Database(vectors_deployment) as database, database.transaction() as held:
         await held.execute("DELETE FROM messages")
-    await reset_consumer(connection, LOG, "persist")
+    await reset_durable(connection, LOG, "persist")
 
     with capture_logs() as lines:
         async with run_consumers(CONSUMERS, vectors_deployment):

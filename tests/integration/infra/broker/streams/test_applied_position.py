@@ -14,7 +14,7 @@ from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_memory_subject, build_thing_filter
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
+from mnemon_infra.broker.provisioning.topology import provision, reset_durable
 from mnemon_infra.broker.streams import log_reader
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -91,7 +91,7 @@ async def test_reset_of_a_consumer_lowers_the_position(connection: Client) -> No
     await acknowledge_messages(connection, "index", 1)
     position = AppliedPosition("index")
     assert await position.refresh(connection.jetstream()) == seq
-    await reset_consumer(connection, LOG, "index")
+    await reset_durable(connection, LOG, "index")
     assert await position.refresh(connection.jetstream()) == 0
     await acknowledge_messages(connection, "index", 1)
     assert await position.wait_for(connection.jetstream(), seq, 60) == seq
