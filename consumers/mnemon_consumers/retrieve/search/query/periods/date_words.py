@@ -86,7 +86,7 @@ class WordKind(StrEnum):
     THIS = "s"
     NEXT = "x"
     PREVIOUS = "<"
-    """`previous`, a `last` that does not mean the time up to now: "in the previous year"."""
+    """`previous`: "the previous year" does not mean the year up to now, unlike "the last year"."""
     PAST = "p"
     """`past`, «последний» (last): the units that end now, as in "the past two weeks"."""
     COMING = ">"

@@ -222,7 +222,7 @@ def _read_following_day(match: _RuleMatch) -> tuple[int, DateRange] | None:
 
 
 def _read_recent_days(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "the other day" and «на днях» as the days before today.
+    """Read "the other day" and «на днях» as the seven days before today.
 
     "The other days" and «в днях» (in days) give None.
     """
