@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 from uuid import uuid4
 
+import nats.errors
 import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
@@ -226,7 +227,7 @@ class Compactor:
             is_wanted = (
                 is_projected and not is_moving and await self._find_due_step(place, compaction) == step
             )
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, nats.errors.Error):
             await _append_events(connection, *paid)
             raise
         if not is_wanted:

@@ -211,11 +211,13 @@ class OnlineRequester:
         answered = []
         is_any_removed = False
         for (provider, model), answers in by_model.items():
-            remaining = await self._drop_removed_content(connection, transaction, answers)
-            is_any_removed |= len(remaining) < len(answers)
-            for question, judged in await self._publish_answers(
-                connection, remaining, AnsweringModel(provider, model)
-            ):
+            answering_model = AnsweringModel(provider, model)
+            published = await retry_store(  # the answers are paid for
+                partial(self._publish_answers, connection, transaction, answers, answering_model),
+                APPEND_PAUSE,
+            )
+            is_any_removed |= len(published) < len(answers)
+            for question, judged in published:
                 if judged.is_answered:
                     answered.append(question.window)
                 else:
@@ -245,10 +247,10 @@ class OnlineRequester:
     async def _publish_answers(
         self,
         connection: Client,
+        transaction: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         answering_model: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
-        """Publish answers, which are paid for; retry several times if the log does not answer."""
-        return await retry_store(
-            partial(self._publisher.publish_answers, connection, answers, answering_model), APPEND_PAUSE
-        )
+        """Publish answers, except those about windows erased meanwhile; return the published ones."""
+        remaining = await self._drop_removed_content(connection, transaction, answers)
+        return await self._publisher.publish_answers(connection, remaining, answering_model)

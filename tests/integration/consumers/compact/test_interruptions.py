@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import AppendedEvent, LogEvent, append_events
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
 from mnemon_infra.database.messages.uncovered_messages import (
@@ -115,6 +116,25 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
         return load_uncovered_messages(queries, covered_by)
 
     monkeypatch.setattr(module, "load_uncovered_messages", looking)
+    async with compaction.running():
+        await compaction.talk(17)
+        await compaction.settled()
+    assert len(await compaction.summaries()) == 1
+    assert len(await compaction.log_of("model.called")) == len(compaction.server.state.questions) == 2
+
+
+async def test_answer_is_counted_during_an_outage_of_the_log(
+    compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+
+    async def read(connection: Client, pattern: str) -> int:
+        if compaction.server.state.questions and not failed:
+            failed.append(pattern)
+            raise nats.errors.TimeoutError
+        return await read_last_position(connection, pattern)
+
+    monkeypatch.setattr(module, "read_last_position", read)
     async with compaction.running():
         await compaction.talk(17)
         await compaction.settled()

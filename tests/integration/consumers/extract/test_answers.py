@@ -5,14 +5,18 @@ import json
 import logging
 from typing import Any
 
+import nats.errors
 import pytest
+from nats.aio.client import Client
 
 from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.app import run_consumers
+from mnemon_consumers.extract import online_requests, projection_lag
 from mnemon_consumers.extract.answer_parser import MOST_FACTS
 from mnemon_consumers.extract.answers import answer_events, window_outcome
 from mnemon_infra.broker import broker
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from tests.support.pipelines.extraction import KEY, MODEL, WAITING, ExtractionHarness
@@ -129,6 +133,27 @@ async def test_a_window_that_was_given_up_is_read_when_its_letter_is_redriven(
     assert await online_extraction.sql(
         "SELECT count(*) FROM memory_events WHERE event = 'window.answered'"
     ) == [(3,)]
+
+
+async def test_answer_survives_an_outage_of_the_log(
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+
+    async def read(connection: Client, pattern: str) -> int:
+        if online_extraction.server.state.questions and not failed:
+            failed.append(pattern)
+            raise nats.errors.TimeoutError
+        return await read_last_position(connection, pattern)
+
+    monkeypatch.setattr(projection_lag, "read_last_position", read)
+    monkeypatch.setattr(online_requests, "APPEND_PAUSE", 0.05)
+    async with online_extraction.running():
+        await online_extraction.stock.say("I like tea")
+        await online_extraction.has(1, "window.answered")
+        await online_extraction.has(1, "model.called")
+    assert failed
+    assert len(online_extraction.server.state.questions) == 1
 
 
 async def test_facts_beyond_the_limit_are_reported_in_a_letter(online_extraction: ExtractionHarness) -> None:
