@@ -25,7 +25,13 @@ from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.messages.message_ranges import check_ranges
 from mnemon_infra.database.windows.answered_windows import find_answered_windows
 from mnemon_infra.database.windows.pending import lock_windows_of_users
-from mnemon_infra.database.windows.window_repository import FailedWindow, mark_answered, requeue_windows
+from mnemon_infra.database.windows.window_repository import (
+    FailedWindow,
+    StoredWindow,
+    delete_windows,
+    mark_answered,
+    requeue_windows,
+)
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
     LineFailed,
@@ -45,10 +51,6 @@ TURN_SECONDS: Final = 10.0
 
 APPEND_PAUSE: Final = 2.0
 """Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
-
-ERASURE_PAUSE: Final = 0.2
-"""Seconds before the next request after an answer about an erased window, which `persist` removes
-meanwhile."""
 
 ModelKey = tuple[str, str]
 """A provider and its model."""
@@ -146,12 +148,7 @@ class OnlineRequester:
             )
             with self._budgets.open_reservations() as reservations:
                 asking = (self._request_answer(connection, question, reservations) for question in asked)
-                is_any_removed = await self._settle_answers(
-                    connection, transaction, await asyncio.gather(*asking)
-                )
-        if is_any_removed:
-            # An erased window stays due until persist has removed it, and must not be taken again at once.
-            await asyncio.sleep(ERASURE_PAUSE)
+                await self._settle_answers(connection, transaction, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
     async def _request_answer(
@@ -191,8 +188,11 @@ class OnlineRequester:
 
     async def _settle_answers(
         self, connection: Client, transaction: Connection, responses: Sequence[_WindowResponse]
-    ) -> bool:
-        """Publish answers and requeue failed windows; return whether the window of any answer is erased."""
+    ) -> None:
+        """Publish answers, requeue failed windows, and delete windows that are erased.
+
+        The deletion also ends a window that was cut while `persist` finished the erasure.
+        """
         now = datetime.now(UTC)
         answering = {each.model for each in responses if isinstance(each.outcome, ModelAnswer)}
         failed: list[FailedWindow] = []
@@ -208,15 +208,15 @@ class OnlineRequester:
                 # The model answers other requests, so this request may be the cause.
                 outcome = LineFailed(str(outcome))
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
-        answered = []
-        is_any_removed = False
+        answered: list[StoredWindow] = []
         for (provider, model), answers in by_model.items():
             answering_model = AnsweringModel(provider, model)
             published = await retry_store(  # the answers are paid for
                 partial(self._publish_answers, connection, transaction, answers, answering_model),
                 APPEND_PAUSE,
             )
-            is_any_removed |= len(published) < len(answers)
+            kept = {question.window for question, _ in published}
+            await delete_windows(transaction, {question.window for question, _ in answers} - kept)
             for question, judged in published:
                 if judged.is_answered:
                     answered.append(question.window)
@@ -224,7 +224,6 @@ class OnlineRequester:
                     failed.append(build_retry(question.window, now))
         await mark_answered(transaction, answered)
         await requeue_windows(transaction, failed)
-        return is_any_removed
 
     async def _drop_removed_content(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.subjects import Owner
@@ -100,6 +100,7 @@ _COUNTED = Lookup(
 )
 _HOLD = Statement(_update_window(batch_id=bindparam("batch"), line=bindparam("place")))
 _ANSWERED = Statement(_update_window(is_answered=True))
+_DELETED = Statement(delete(windows).where(_THIS))
 _AGAIN = Statement(
     _update_window(
         attempts=bindparam("failed"),
@@ -152,6 +153,12 @@ async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]
     """Mark windows as answered, so that they are not requested again."""
     if rows := [_bind_window(each) for each in answered]:
         await _ANSWERED.execute_each(connection, rows)
+
+
+async def delete_windows(connection: Connection, erased: Iterable[StoredWindow]) -> None:
+    """Delete the windows `erased`."""
+    if rows := [_bind_window(each) for each in erased]:
+        await _DELETED.execute_each(connection, rows)
 
 
 async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:

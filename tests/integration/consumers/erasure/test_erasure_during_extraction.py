@@ -6,15 +6,19 @@ from typing import Any, Literal
 import pytest
 from nats.aio.client import Client
 
+from mnemon_consumers.extract import windowing
 from mnemon_consumers.extract.answers import publication
 from mnemon_consumers.persist import erasure
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.erasure.purge import purge_messages
 from mnemon_infra.broker.erasure.scope import ErasureScope
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.windows.window_repository import insert_windows
+from mnemon_infra.settings.store import LiveSettings
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.integration.consumers.erasure.test_user_erasure import positions
 from tests.support.pipelines.extraction import ExtractionHarness
-from tests.support.stock_client import Stock, handled
+from tests.support.stock_client import Stock, handled, persisted
 
 
 @pytest.mark.long
@@ -145,3 +149,41 @@ async def test_letter_of_an_answer_stored_during_the_erasure_is_removed(
         await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
         await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
     assert await batch_extraction.letters() == []
+
+
+async def test_window_that_is_cut_during_the_erasure_is_removed(
+    batch_extraction: ExtractionHarness,
+    stock: Stock,
+    connection: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cutting, settled = asyncio.Event(), asyncio.Event()
+
+    async def insert(*arguments: Any, **options: Any) -> None:
+        cutting.set()
+        await settled.wait()
+        await insert_windows(*arguments, **options)
+
+    monkeypatch.setattr(windowing, "insert_windows", insert)
+    await batch_extraction.set(mode="online")
+    settings = LiveSettings()
+    async with (
+        batch_extraction.running("persist"),
+        settings.watch_bucket(connection),
+        Database(batch_extraction.deployment) as database,
+    ):
+        await persisted(connection, await stock.say("I like tea"))
+        cut = asyncio.create_task(
+            windowing.WindowCutter(database, settings).cut_messages(
+                connection, [("acme", "u1")], all_due=True
+            )
+        )
+        await cutting.wait()
+        await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+        await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
+        settled.set()
+        await cut
+    assert await batch_extraction.sql("SELECT count(*) FROM windows") == [(1,)]
+    async with batch_extraction.running():
+        await batch_extraction.becomes("SELECT count(*) FROM windows", (0,))
+    assert await batch_extraction.log_of("window.answered") == []
