@@ -215,10 +215,9 @@ def build_user_letter_filters(tenant: str, user: str) -> tuple[str, ...]:
 
 
 def build_user_trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
-    """Return the filters of a user's triggers and schedules, except those that start a sweep."""
+    """Return the filters of a user's triggers, except those that start a sweep."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return (
-        f"schedule.*.{owner}",
         f"work.extract.{owner}",
         f"work.dedupe.{owner}",
         f"work.*.{owner}.>",

@@ -61,7 +61,8 @@ class ErasedUser:
     def list_trigger_patterns(self) -> Sequence[str]:
         """Return the subject patterns of the triggers to remove.
 
-        Triggers have no content and can be derived again.
+        Triggers have no content and can be derived again. The user's schedule stays: `extract` remembers it,
+        and makes no other one for messages after the erasure until it is due.
         """
         return build_user_trigger_filters(*self.owner)
 

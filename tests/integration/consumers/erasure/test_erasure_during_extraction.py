@@ -12,6 +12,7 @@ from mnemon_consumers.persist import erasure
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.erasure.purge import purge_messages
 from mnemon_infra.broker.erasure.scope import ErasureScope
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.window_repository import insert_windows
 from mnemon_infra.settings.store import LiveSettings
@@ -187,3 +188,19 @@ async def test_window_that_is_cut_during_the_erasure_is_removed(
     async with batch_extraction.running():
         await batch_extraction.becomes("SELECT count(*) FROM windows", (0,))
     assert await batch_extraction.log_of("window.answered") == []
+
+
+@pytest.mark.long
+async def test_message_sent_soon_after_the_erasure_is_read_once_its_conversation_is_idle(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    await batch_extraction.set(mode="online", idle_seconds=10.0)
+    async with batch_extraction.running():
+        await stock.say("I like tea")
+        while not await list_trigger_subjects(connection, "schedule.extract.>"):
+            await asyncio.sleep(0.02)
+        await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+        await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
+        await stock.say("I like coffee")
+        await batch_extraction.has(1, "window.answered")
+    assert await batch_extraction.texts() == ["User likes coffee"]
