@@ -227,7 +227,7 @@ class Compactor:
             is_wanted = (
                 is_projected and not is_moving and await self._find_due_step(place, compaction) == step
             )
-        except (DatabaseUnavailable, nats.errors.Error):
+        except (DatabaseUnavailable, nats.errors.Error, asyncio.CancelledError):
             await _append_events(connection, *paid)
             raise
         if not is_wanted:

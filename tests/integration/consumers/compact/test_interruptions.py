@@ -143,6 +143,29 @@ async def test_answer_is_counted_during_an_outage_of_the_log(
 
 
 @pytest.mark.long
+async def test_answer_is_counted_if_the_process_stops_before_the_summary_is_stored(
+    compaction: CompactionHarness, stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, is_answered = compaction.gate(), asyncio.Event()
+
+    async def read(connection: Client, pattern: str) -> int:
+        if gate.opened.is_set():
+            is_answered.set()
+        return await read_last_position(connection, pattern)
+
+    monkeypatch.setattr(module, "read_last_position", read)
+    async with compaction.running("compact"):
+        async with compaction.running("persist"):
+            await compaction.talk(17)
+            await gate.is_asked()
+        await stock.say("a message that is not projected", "acme.u1.talk")
+        gate.opened.set()
+        await is_answered.wait()
+    assert not await compaction.summaries()
+    assert len(await compaction.log_of("model.called")) == 1
+
+
+@pytest.mark.long
 async def test_slow_call_delays_no_other_conversation(
     compaction: CompactionHarness,
 ) -> None:
