@@ -30,6 +30,7 @@ from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_f
 from mnemon_consumers.dedupe.neighbours import Neighbours
 from mnemon_consumers.dedupe.state.log import build_log_event, parse_event
 from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
+from mnemon_consumers.dedupe.turns import FAILED
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
@@ -88,7 +89,8 @@ class ProposalProcessor:
         messages, unless proposals or comparisons wait.
 
         Returns:
-            The log position of the first event that waits for another turn; None if no event waits.
+            The log position of the first event that waits for another turn; None if no event waits; `FAILED`
+            if the server has received the id of a decision before, so that the call has to be repeated.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: a server does
@@ -121,8 +123,10 @@ class ProposalProcessor:
                 known.meanings = {}
             await yield_to_requests()
             appended = await append_events(connection, events)
-            if not any(each.known for each in appended):
-                self._users[owner] = known
+            if any(each.known for each in appended):
+                # The log may lack such an event: the server remembers the ids of erased events, too.
+                return FAILED
+            self._users[owner] = known
             return waits
 
     def has_decided(self, owner: Owner, seq: int) -> bool:

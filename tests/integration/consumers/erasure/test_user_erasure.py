@@ -292,3 +292,24 @@ async def test_erased_text_is_absent_from_disk(
         assert bytes_of(b"m", is_in_vectors=True) > 0
         assert bytes_of(b"zanzibar", is_in_vectors=True) == 0, "there never was a text"
         assert bytes_of(b"timbuktu") == 60
+
+
+@pytest.mark.long
+async def test_proposal_that_is_published_again_after_the_erasure_is_decided(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
+) -> None:
+    """The log refuses the id of the erased decision for its duplicate window; the proposal waits so long."""
+    stream_context = connection.jetstream()
+    config = (await stream_context.stream_info(LOG)).config
+    await stream_context.update_stream(config.evolve(duplicate_window=20))
+    proposal = {"text": "Plays the piano", "id": "same"}
+    async with run_consumers(("persist", "dedupe", "retrieve"), vectors_deployment):
+        await stock.publish("memory.acme.u1.fact.proposed.v1", proposal)
+        await handled(connection, "dedupe")
+        await handled(connection, "persist")
+        assert len((await stock.ask("read"))["facts"]) == 1
+        await stock.ask("erase")
+        await stock.publish("memory.acme.u1.fact.proposed.v1", proposal)
+        await handled(connection, "dedupe")
+        await handled(connection, "persist")
+        assert [each["text"] for each in (await stock.ask("read"))["facts"]] == ["Plays the piano"]
