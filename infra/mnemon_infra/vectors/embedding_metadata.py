@@ -57,7 +57,7 @@ class EmbeddingMetadata(BaseModel):
                 f"{place} have no readable record of their embedding model: run `mnemon reindex` (with "
                 "--data DIR for the stack of a folder)"
             )
-        if (recorded.model, recorded.dimension) != (self.model, self.dimension):
+        if not self.is_same_model(recorded):
             raise VectorsOutdated(
                 f"{place} were made by {recorded}, and the settings name {self}. "
                 "Run `mnemon reindex`. Or keep these vectors: while `mnemon up --only persist` or "
@@ -74,6 +74,10 @@ class EmbeddingMetadata(BaseModel):
                 next_step="run `mnemon reindex`; to make a snapshot again, run `mnemon rebuild --drop NAME`, "
                 "then `mnemon rebuild --until TIME`. Until then, searches find less and rank worse",
             )
+
+    def is_same_model(self, other: "EmbeddingMetadata") -> bool:
+        """Return whether two records name the same model; their term weights may differ."""
+        return (self.model, self.dimension) == (other.model, other.dimension)
 
     @property
     def settings_arguments(self) -> str:

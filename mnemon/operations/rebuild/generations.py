@@ -11,10 +11,16 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import GenerationKind
 from mnemon_infra.health.consistency import find_lost_collections, list_owners_to_sweep
+from mnemon_infra.models.words import bm25
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import SWAP_DISTANCE, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
-from mnemon_infra.vectors.generations import drop_generation, has_vectors, locate_generation
+from mnemon_infra.vectors.generations import (
+    drop_generation,
+    has_vectors,
+    locate_generation,
+    read_model_record,
+)
 from mnemon_infra.vectors.port import VectorsOutdated
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 
@@ -92,6 +98,12 @@ async def open_generation(
         # The model of the live vectors: the settings may name another one for the next start.
         chosen = embedding or await choose_embedding(site, site.deployment)
         generation = locate_generation(site.deployment, kind, up_to)
+        made_by = await read_model_record(generation)
+        if made_by and made_by.terms != bm25.VERSION:
+            progress.show_line(
+                f"the vectors of {rows.schema} have outdated term weights: they are indexed from the start"
+            )
+            await drop_generation(generation)
         yield GenerationReplay(
             rows,
             await ends.enter_async_context(open_vector_replay(site, rows, generation, chosen, progress)),

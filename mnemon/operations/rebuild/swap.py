@@ -125,9 +125,9 @@ async def open_former_generation(site: Site, progress: GenerationProgress) -> As
             locate_generation(site.deployment, "next"),
         )
         if await has_vectors(source):
-            if await read_model_record(source) != await read_model_record(
-                site.deployment
-            ) and await is_embedder_running(site, progress):
+            if not await _have_same_model(source, site.deployment) and await is_embedder_running(
+                site, progress
+            ):
                 raise RebuildBlocked(
                     "mnemon is running with a different embedding model from that of the former vectors",
                     "Stop mnemon, then run: mnemon rebuild --back{data}",
@@ -147,11 +147,16 @@ async def open_former_generation(site: Site, progress: GenerationProgress) -> As
 async def _replace_existing_vectors(site: Site, reached: int, progress: GenerationProgress) -> None:
     to = locate_generation(site.deployment, "next")
     if await has_vectors(to):
-        if await read_model_record(to) != await read_model_record(site.deployment):
+        if not await _have_same_model(to, site.deployment):
             # Change the setting before the swap: after an interruption, no process mixes vectors of two
             # models.
             await set_embedding(site, await choose_embedding(site, to))
         await _replace_vectors(site, to, reached, progress)
+
+
+async def _have_same_model(one: Deployment, other: Deployment) -> bool:
+    first, second = await read_model_record(one), await read_model_record(other)
+    return first.is_same_model(second) if first and second else first == second
 
 
 async def _replace_vectors(site: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:

@@ -24,6 +24,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
+from mnemon_infra.models.words import bm25
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
 from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
 from mnemon_infra.rebuild.row_verification import RowVerification
@@ -34,6 +35,7 @@ from mnemon_infra.vectors.generations import (
     is_folder_open,
     locate_generation,
     open_vectors_as_of,
+    read_model_record,
 )
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade, VectorsOutdated
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
@@ -265,6 +267,34 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
         assert await count_points(place, vectors_deployment) == 2
+
+
+async def test_rebuild_after_an_upgrade_replaces_term_weights_of_the_same_model(
+    vectors_deployment: Deployment, stock: Stock, told: RebuildReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumers = "persist", "index", "dedupe", "retrieve"
+    with monkeypatch.context() as former_version:
+        former_version.setattr(bm25, "VERSION", 1)
+        async with run_consumers(consumers, vectors_deployment):
+            await indexed(stock, await stock.say("the walrus sings"))
+        async with (
+            open_exclusive_site(vectors_deployment) as place,
+            open_generation(place, "next", told) as generation,
+        ):
+            await generation.replay_to_end(place, told)
+        # The rebuild is killed here.
+    async with run_consumers(consumers, vectors_deployment), open_exclusive_site(vectors_deployment) as place:
+        before = await read_settings(place.connection)
+        await switched(place, told)
+        made_by = await read_model_record(vectors_deployment)
+        assert made_by
+        assert made_by.terms == bm25.VERSION
+        assert await read_settings(place.connection) == before
+
+        async with open_former_generation(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await read_settings(place.connection) == before
 
 
 async def test_vectors_as_of_a_position(
