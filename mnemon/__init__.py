@@ -33,9 +33,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    # Import on first use: the start of the command and of a server must not wait for the client.
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module 'mnemon' has no attribute {name!r}")
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        # Import on first use: the start of the command and of a server must not wait for the client.
+        for module, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module 'mnemon' has no attribute {name!r}")
