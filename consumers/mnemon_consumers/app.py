@@ -20,6 +20,7 @@ from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import require_head_revision
+from mnemon_infra.durables import CONSUMERS as CONSUMERS
 from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
 from mnemon_infra.models.language.registry import LanguageModels, open_language_models
 from mnemon_infra.telemetry.metrics import RUNNING
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("app")
-
-CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve")
-"""Names of consumers that `mnemon run` and `mnemon up --only` accept."""
 
 VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that need the vector index. With the embedded engine they share one process with `retrieve`."""

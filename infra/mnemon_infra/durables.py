@@ -9,6 +9,9 @@ from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import build_event_filter
 from mnemon_infra.config import Deployment
 
+CONSUMERS: Final = "persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve"
+"""Names of the consumers. All but `retrieve`, which answers requests, read a durable."""
+
 STATEMENT_TIMEOUT: Final = 10.0
 """Seconds after which the database cancels a statement."""
 

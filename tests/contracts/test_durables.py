@@ -1,5 +1,6 @@
 """Consumers, the server's configuration and the docs have exactly the durables that `DURABLES` declares."""
 
+import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -12,6 +13,16 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.durables import ACK_WAIT, DURABLES, GRACEFUL_TIMEOUT, STATEMENT_TIMEOUT, DurableConsumer
 
 ROOT = Path(__file__).parents[2]
+NAMING_EVERY_CONSUMER = (
+    *("compose.yaml", "infra/monitoring/prometheus.compose.yml"),
+    *("infra/helm/mnemon/values.yaml", "infra/helm/mnemon/values.schema.json"),
+    *("mnemon/admin/charts/event_flow.py", "mnemon/cli/app.py", "mnemon/cli/stack/run.py"),
+    *("mnemon/cli/stack/up.py", "tests/e2e/stack/test_rolling_upgrade.py"),
+    *("docs/architecture.md", "docs/code-map.md", "docs/glossary.md", "docs/kubernetes.md"),
+    *("docs/operating.md", "docs/scaling.md"),
+)
+"""Files that name all consumers, by hand."""
+
 DEPLOYMENT = Deployment(nats_url="nats://127.0.0.1:1", pg_host="127.0.0.1")
 
 
@@ -24,6 +35,13 @@ def test_a_consumer_handles_the_durables_that_are_declared_for_it(consumer: str)
 
 def test_every_durable_belongs_to_a_consumer() -> None:
     assert {each.consumer for each in DURABLES.values()} == set(CONSUMERS) - {"retrieve"}
+
+
+@pytest.mark.parametrize("path", NAMING_EVERY_CONSUMER)
+def test_file_names_every_consumer(path: str) -> None:
+    words = set(re.findall(r"[a-z]+", (ROOT / path).read_text(encoding="utf-8")))
+    absent = [name for name in CONSUMERS if name not in words]
+    assert not absent, f"add {', '.join(absent)} to {path}, beside the other consumers"
 
 
 @pytest.mark.parametrize("durable", DURABLES.values(), ids=DURABLES)

@@ -8,10 +8,9 @@ from mnemon_contracts.settings.language_models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.durables import DURABLES
+from mnemon_infra.durables import CONSUMERS, DURABLES
 from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram
 
-PROCESSES: Final = "persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve"
 PROVIDERS: Final = get_args(Provider)
 PURPOSES: Final = "extract", "compact"
 
@@ -130,7 +129,7 @@ BUDGETS_SPENT = Gauge(
     "mnemon_budgets_spent", "Tenants that have spent today's budget, as known to this process"
 )
 
-RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", consumer=PROCESSES)
+RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", consumer=CONSUMERS)
 READY = Gauge("mnemon_ready", "1 if this process can do its work, otherwise 0; /readyz has the reason")
 FAULTS = Gauge(
     "mnemon_faults",

@@ -7,12 +7,13 @@ from typing import Final, Literal, NamedTuple
 from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
-from mnemon_infra.durables import DURABLES
+from mnemon_infra.durables import CONSUMERS, DURABLES
 from mnemon_infra.health.fault import count_unhandled_messages
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
-    consumer: tuple(each.name for each in DURABLES.values() if each.consumer == consumer)
-    for consumer in ("persist", "index", "dedupe", "compact", "extract", "maintain")
+    consumer: durables
+    for consumer in CONSUMERS
+    if (durables := tuple(each.name for each in DURABLES.values() if each.consumer == consumer))
 }
 """Durables of each consumer that has any, in the order of the overview."""
 

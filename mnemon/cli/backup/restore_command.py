@@ -252,6 +252,8 @@ def _show_result(
     replayed: int,
     as_json: bool,
 ) -> None:
+    from mnemon_infra.durables import CONSUMERS
+
     manifest = result.manifest
     if as_json:
         show_json(
@@ -284,9 +286,7 @@ def _show_result(
     for line in _describe_logins(request, logins):
         typer.echo(line)
     start = (
-        complete_command("mnemon up", request.data)
-        if request.data
-        else "mnemon run persist index dedupe compact extract maintain retrieve"
+        complete_command("mnemon up", request.data) if request.data else f"mnemon run {' '.join(CONSUMERS)}"
     )
     status = complete_command("mnemon status", request.data)
     typer.echo(f"Next: {start}. Searches find everything once `index` has caught up: {status}")
