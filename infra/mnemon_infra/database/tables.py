@@ -8,7 +8,7 @@ times.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -254,3 +254,6 @@ rounds = Table(
     Column("reached", Text, comment="Last user that the scan has handled; null: the scan is complete"),
     PrimaryKeyConstraint("tenant"),
 )
+
+WORK_TABLES: Final = (windows, batches, rounds)
+"""Tables that are not projections; a swap moves these tables to the new live generation."""

@@ -39,28 +39,17 @@ from mnemon_infra.database.erasure.conversations import load_conversation_erasur
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import (
-    clears,
     conversation_erasures,
     erasures,
     memory_events,
     messages,
-    model_calls,
-    profile_sets,
-    starts,
+    metadata,
     windows,
 )
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-PROJECTED_TABLES: Final = (
-    messages,
-    starts,
-    clears,
-    profile_sets,
-    memory_events,
-    model_calls,
-    conversation_erasures,
-)
-"""The tables that are derived from events, except `erasures`.
+PROJECTED_TABLES: Final = tuple(table for table in metadata.tables.values() if "event_id" in table.c)
+"""The tables with a row for each event: all projections except `erasures`.
 
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """

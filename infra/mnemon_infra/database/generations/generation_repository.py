@@ -12,11 +12,8 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from mnemon_infra.database.engine import Connection, Database, query
 from mnemon_infra.database.generations.progress import ROWS
-from mnemon_infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
+from mnemon_infra.database.tables import WORK_TABLES, conversation_erasures, erasures, metadata
 from mnemon_infra.generation_names import OTHERS, GenerationKind, name_generation
-
-WORK_TABLES: Final = (windows, batches, rounds)
-"""Tables that are not projections; a swap moves these tables to the new live generation."""
 
 UNDERIVED_COLUMNS: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
 """Columns that no event determines: they record work that was done outside the database."""

@@ -8,13 +8,10 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import (
-    PROJECTIONS,
-    WORK_TABLES,
-)
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.generations.progress import ROWS
 from mnemon_infra.database.generations.watch import announce_row_swap
-from mnemon_infra.database.tables import conversation_erasures, erasures
+from mnemon_infra.database.tables import WORK_TABLES, conversation_erasures, erasures
 from mnemon_infra.generation_names import name_generation
 
 LOCK_TIMEOUT: Final = 2.0

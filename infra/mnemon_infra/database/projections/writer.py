@@ -10,16 +10,9 @@ from sqlalchemy.dialects.postgresql import insert
 from mnemon_infra.database.engine import Connection, Database, Query, QueryResult, Statement
 from mnemon_infra.database.erasure.conversation_predicates import CONVERSATION_TABLES, is_kept
 from mnemon_infra.database.erasure.conversations import apply_erasures
-from mnemon_infra.database.erasure.users import is_above_erasure, lock_for_writing
+from mnemon_infra.database.erasure.users import PROJECTED_TABLES, is_above_erasure, lock_for_writing
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Rows
-from mnemon_infra.database.tables import (
-    clears,
-    conversation_erasures,
-    erasures,
-    model_calls,
-    profile_sets,
-    starts,
-)
+from mnemon_infra.database.tables import conversation_erasures, erasures, memory_events, messages
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because Python takes nothing apart (docs/adr/0002). Rows above all erasures skip the lookup of their user's
@@ -107,7 +100,8 @@ def _build_insertion(table: Table) -> Statement:
 
 _INSERT_EVENTS: Final = {
     table.name: _build_insertion(table)
-    for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
+    for table in PROJECTED_TABLES
+    if table not in (messages, memory_events)
 }
 
 

@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Identifier
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import PROJECTED_TABLES
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import forget_all
@@ -26,6 +27,12 @@ TABLES = [
     pytest.param("model_calls", "model.called", CALLED, id="calls of models"),
     pytest.param("profile_sets", "profile.set", {"fields": {"city": "Kazan"}}, id="profiles"),
 ]
+
+
+def test_every_table_of_events_has_a_case() -> None:
+    tested = {case.values[0] for case in TABLES}
+    untested = {table.name for table in PROJECTED_TABLES} - tested - {"conversation_erasures"}
+    assert not untested, "add an event of each of these tables to TABLES"
 
 
 def event(
