@@ -52,7 +52,7 @@ def documented_messages() -> dict[str, set[str]]:
 
 
 def test_every_message_is_on_the_page_and_the_page_has_no_other() -> None:
-    assert documented_messages() == logged_messages()
+    assert documented_messages() == logged_messages(), f"give each phrase a row with its levels in {PAGE}"
 
 
 def test_every_message_says_what_to_do() -> None:

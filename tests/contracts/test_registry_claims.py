@@ -14,10 +14,13 @@ from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import build_chat_subject, build_memory_subject
+from mnemon_infra.database.projections.rows import build_row
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 
-ROOT = Path(__file__).parents[2] / "consumers" / "mnemon_consumers"
+SOURCE_TREE = Path(__file__).parents[2]
+ROOT = SOURCE_TREE / "consumers" / "mnemon_consumers"
+PACKAGES = "producers/mnemon_producers", "consumers/mnemon_consumers", "infra/mnemon_infra", "mnemon", "bench"
 OUTSIDE = {"bot", "importer", "gateway"}
 
 
@@ -38,8 +41,27 @@ def calls_by_consumer() -> Mapping[str, set[str]]:
     return {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
 
 
+@pytest.fixture(scope="module")
+def sources() -> Mapping[str, str]:
+    """Text of every module outside of the contracts, by path."""
+    return {
+        str(path.relative_to(SOURCE_TREE)): path.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for path in (SOURCE_TREE / package).rglob("*.py")
+    }
+
+
+UPCAST = [event for event in EVENTS.values() if event.upcasters]
+"""Events with several versions."""
+
 BY_A_FUNCTION = {"ModelCalledV2": "build_call_event"}
 """Event classes that consumers create through a shared function, with the function's name."""
+
+SENDING_A_FORMER_VERSION = {"ModelCalledV1": {"consumers/mnemon_consumers/domain/spending/calls.py"}}
+"""Modules that publish a former version, which processes of the former release read, by the event class."""
+
+WITHOUT_ROW = {"fact.proposed"}
+"""Events that no projection contains."""
 
 READ_BACK = {("index", "document.added")}
 """Pairs of a consumer and an event that the consumer creates from a row and does not send."""
@@ -68,6 +90,26 @@ def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
     if all(outcome is NOTHING for outcome in outcomes):
         reacting.discard("index")
     assert reacting == set(event.consumers)
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_every_event_has_a_row(event: EventContract) -> None:
+    rows = [build_row(_delivery(event, body)) for body in _examples(event)]
+    assert (None not in rows) == (event.name not in WITHOUT_ROW), (
+        f"`persist` writes no row of {event.latest.__name__}: add the class to `_ITEMS` in rows.py or to "
+        "`project_event` in event_rows.py of infra/mnemon_infra/database/projections"
+    )
+
+
+@pytest.mark.parametrize("event", UPCAST, ids=[event.name for event in UPCAST])
+def test_only_senders_name_a_former_version(event: EventContract, sources: Mapping[str, str]) -> None:
+    for former in event.versions[:-1]:
+        word = re.compile(rf"\b{former.__name__}\b")
+        naming = {name for name, text in sources.items() if word.search(text)}
+        assert naming == SENDING_A_FORMER_VERSION.get(former.__name__, set()), (
+            f"readers get {event.latest.__name__}: name this class there; a module that has to publish "
+            f"{former.__name__} belongs in SENDING_A_FORMER_VERSION"
+        )
 
 
 def _examples(event: EventContract) -> list[bytes]:
