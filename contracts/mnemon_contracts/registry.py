@@ -34,11 +34,22 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """Contract of a verb: its requests and replies by version; `requests[0]` is v1."""
+    """Contract of a verb: its requests and replies by version; `requests[0]` is v1.
+
+    Attributes:
+        only_reads: whether no request changes memory, so that the scope `read` of an API key suffices.
+        is_slow: whether the reply waits for a decision, an erasure, or the first load of the lexicon; then
+            clients wait longer. `SLOW_VERBS` of the TypeScript client has the same verbs.
+        takes_key: whether the gateway reads the header `Idempotency-Key`, with which a repeated request has
+            its effect once.
+    """
 
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
+    only_reads: bool = False
+    is_slow: bool = False
+    takes_key: bool = False
 
     def find_oldest_version(self, request: Contract) -> int:
         """Return the oldest version that accepts a request; fields that are not set, or None, do not count.
@@ -115,18 +126,31 @@ EVENTS: Mapping[str, EventContract] = {
 VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
-        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
-        VerbContract("search", (tools.SearchV1, tools.SearchV2), (tools.SearchReplyV1, tools.SearchReplyV2)),
-        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
-        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
-        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
-        VerbContract("get", (tools.GetV1, tools.GetV2), (tools.GetReplyV1, tools.GetReplyV1)),
-        VerbContract("update", (tools.UpdateV1, tools.UpdateV2), (tools.FactReplyV1, tools.UpdateReplyV2)),
-        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
-        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),
-        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,)),
-        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,)),
-        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
-        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,)),
+        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), only_reads=True),
+        VerbContract(
+            "search",
+            (tools.SearchV1, tools.SearchV2),
+            (tools.SearchReplyV1, tools.SearchReplyV2),
+            only_reads=True,
+        ),
+        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), only_reads=True),
+        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,), is_slow=True, takes_key=True),
+        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,), only_reads=True),
+        VerbContract(
+            "get", (tools.GetV1, tools.GetV2), (tools.GetReplyV1, tools.GetReplyV1), only_reads=True
+        ),
+        VerbContract(
+            "update",
+            (tools.UpdateV1, tools.UpdateV2),
+            (tools.FactReplyV1, tools.UpdateReplyV2),
+            is_slow=True,
+            takes_key=True,
+        ),
+        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,), is_slow=True, takes_key=True),
+        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,), takes_key=True),
+        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,), takes_key=True),
+        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,), takes_key=True),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,), is_slow=True),
+        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), only_reads=True),
     )
 }

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from mnemon_contracts.base import Contract, check_body_size, describe_first_problem
 from mnemon_contracts.identity import MESSAGE_ID, scope_event_id
+from mnemon_contracts.registry import VERBS
 from mnemon_contracts.subjects import build_ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
@@ -22,9 +23,6 @@ from mnemon_producers.timeouts import Timeouts
 log = logging.getLogger("mnemon.client")
 
 ReplyT = TypeVar("ReplyT", bound=Reply)
-
-_SLOW = "save", "update", "forget", "erase"
-"""Verbs with the timeout `save`: each waits for a decision, an erasure, or the first load of the lexicon."""
 
 _UNCONFIRMED = (
     ", but the change may take effect; read the memory before you repeat the request, which may make another "
@@ -84,7 +82,7 @@ class Questioner:
         if self._calls.is_closing:
             raise _build_failure("unavailable", CLOSED, retryable=False)
         subject = build_ask_subject(self._tenant, user, verb, version)
-        patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
+        patience = self._timeouts.save if VERBS[verb].is_slow else self._timeouts.ask
         headers = tracing.build_trace_headers()
         if request_id is not None:
             headers[MESSAGE_ID] = scope_event_id(self._tenant, user, request_id)

@@ -1,5 +1,6 @@
 """Every event and verb is complete: versions, upcasters, names, descriptions."""
 
+import json
 import re
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.export import ROOT
 from mnemon_contracts.publication import published
 from mnemon_contracts.publication.published import CONTRACTS
 from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
@@ -100,3 +102,15 @@ def test_a_search_of_version_1_is_one_of_version_2() -> None:
     assert old.upcast().model_fields_set == {"query", "scope", "min_seq"}
     with pytest.raises(InvalidBody, match=r"^scope: .* \(index 0\)$"):
         SearchV1.parse(b'{"query": "tea", "scope": ["summaries"]}')
+
+
+def test_typescript_client_waits_for_the_same_verbs() -> None:
+    text = (ROOT / "producers" / "typescript" / "src" / "client.ts").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"const SLOW_VERBS: .* = new Set\((.*)\);", text)
+    slow = [verb.name for verb in VERBS.values() if verb.is_slow]
+    assert json.loads(listed) == slow, "list the verbs with `is_slow` in SLOW_VERBS of client.ts"
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_verb_that_only_reads_takes_no_key(verb: VerbContract) -> None:
+    assert not (verb.only_reads and (verb.takes_key or verb.is_slow))

@@ -1,7 +1,7 @@
 """Routes of the verbs, `POST /v1/users/{user}/<verb>`; bodies and answers follow the contracts."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 
@@ -13,8 +13,6 @@ from mnemon_contracts.registry import VERBS, VerbContract
 from mnemon_contracts.verbs.ask import ProfileV1
 from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
 from mnemon_infra.settings.api_keys import Scope
-
-_READING: Final = frozenset({"context", "search", "history", "read", "get", "status"})
 
 RequestKey = Annotated[
     HeaderText | None,
@@ -29,8 +27,6 @@ RequestKey = Annotated[
     ),
 ]
 _IgnoredKey = Annotated[str | None, Header(include_in_schema=False)]
-_WITH_KEY: Final = frozenset({"save", "tasks", "document", "profile", "update", "forget"})
-"""Verbs that read the header `Idempotency-Key`."""
 
 
 def select_scope(verb: str, request: Contract) -> Scope:
@@ -38,7 +34,7 @@ def select_scope(verb: str, request: Contract) -> Scope:
     match request:
         case ProfileV1(fields=None) | TasksV1(action="list") | DocumentV1(action="list"):
             return "read"
-    if verb in _READING:
+    if VERBS[verb].only_reads:
         return "read"
     return "erase" if verb == "erase" else "write"
 
@@ -72,13 +68,13 @@ def _create_endpoint(verb: VerbContract) -> Callable[..., Any]:
         idempotency_key: Any = None,
     ) -> Response:
         caller.require_permission(select_scope(verb.name, body), user)
-        key = _check_key(idempotency_key, body) if verb.name in _WITH_KEY else None
+        key = _check_key(idempotency_key, body) if verb.takes_key else None
         questioner = memory.get_questioner(caller.tenant)
         found = await questioner.ask(user, verb.name, body, reply, version, request_id=key)
         return Response(found.serialize(), media_type="application/json")
 
     answer.__annotations__["body"] = annotate_body(verb.requests[-1])
-    answer.__annotations__["idempotency_key"] = RequestKey if verb.name in _WITH_KEY else _IgnoredKey
+    answer.__annotations__["idempotency_key"] = RequestKey if verb.takes_key else _IgnoredKey
     return answer
 
 
