@@ -26,8 +26,11 @@ ROOT = Path(__file__).parents[2]
 SCHEMAS = published.SCHEMAS.relative_to(ROOT)
 
 
+NOT_RELEASED = "if no release has the schema, delete the file"
+
 MAKE_A_NEW_VERSION = (
-    "add a new version instead: a new class, an upcaster, and both in contracts/mnemon_contracts/registry.py"
+    "add a new version instead: a new class beside the former one, both in "
+    f"contracts/mnemon_contracts/registry.py, for an event with an upcaster; {NOT_RELEASED}"
 )
 
 
@@ -52,7 +55,7 @@ def find_refusals(root: Path, files: Mapping[Path, str]) -> list[str]:
         if name not in files:
             found.append(
                 f"{name}: no contract generates this schema; restore the contract, because released "
-                "versions stay"
+                f"versions stay; {NOT_RELEASED}"
             )
             continue
         changes = find_breaking_changes(json.loads(path.read_bytes()), json.loads(files[name]))
@@ -90,7 +93,7 @@ def write_files(root: Path, files: Mapping[Path, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; return 1 if a change is refused or, with `--check`, a file differs; otherwise 0."""
+    """Run the command; return 0, or 1 if it names problems, such as a file that `--check` finds different."""
     parser = argparse.ArgumentParser(
         prog="python -m mnemon_contracts.export", description=__doc__.partition("\n")[0]
     )
@@ -101,7 +104,11 @@ def main(arguments: list[str]) -> int:
         "change breaks a released schema.",
     )
     check = parser.parse_args(arguments).check
-    files = generate_files(published.load_examples())
+    try:
+        files = generate_files(published.load_examples())
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
     problems = find_refusals(ROOT, files)
     if check:
         problems += find_differences(ROOT, files)

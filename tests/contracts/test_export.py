@@ -130,7 +130,7 @@ def test_command_writes_only_accepted_schemas(
     narrower = files[MESSAGE].replace('"tool"', '"robot"')
     (tmp_path / MESSAGE).write_text(narrower, encoding="utf-8")
     assert export.main([]) == 1
-    assert 'role: "robot" is no longer accepted; add a new version' in capsys.readouterr().err
+    assert 'role: "robot" is no longer accepted; add a new version instead' in capsys.readouterr().err
     assert (tmp_path / MESSAGE).read_text(encoding="utf-8") == narrower
 
 
@@ -138,3 +138,13 @@ def test_a_missing_example_for_the_page_is_named() -> None:
     bodies = {name: {} if name == "message.v1" else each for name, each in published.load_examples().items()}
     with pytest.raises(FileNotFoundError, match=r"message/v1/typical\.json is missing"):
         generate_files(bodies)
+
+
+def test_export_without_an_example_names_it_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export, "ROOT", tmp_path)
+    monkeypatch.setattr(published, "load_examples", dict)
+    assert export.main([]) == 1
+    assert "/typical.json is missing: add the example" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
