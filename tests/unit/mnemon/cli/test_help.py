@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pytest
 import typer
 
 from mnemon.cli.memory.history import HistoryCommand
+from mnemon_contracts.settings.groups import Embedding
 from tests.support.repository.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
@@ -106,6 +107,13 @@ def test_help_names_repeatable_options_once() -> None:
         for name, command in COMMANDS.items()
     }
     assert {name: usage for name, usage in usages.items() if "...}" in usage or "[[" in usage} == {}
+
+
+@pytest.mark.parametrize("provider", get_args(Embedding.model_fields["provider"].annotation))
+def test_calibrate_offers_every_embedding_provider(provider: str, tmp_path: Path) -> None:
+    (pairs := tmp_path / "pairs.jsonl").touch()
+    if provider != "none":  # it has no model
+        parse(["calibrate", str(pairs), "--provider", provider])
 
 
 def test_usage_line_names_no_hidden_argument() -> None:
