@@ -10,7 +10,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.durables import CONSUMERS, DURABLES
 from mnemon_infra.health.fault import count_unhandled_messages
 
-PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
+DURABLES_BY_CONSUMER: Final[Mapping[str, tuple[str, ...]]] = {
     consumer: durables
     for consumer in CONSUMERS
     if (durables := tuple(each.name for each in DURABLES.values() if each.consumer == consumer))
@@ -89,7 +89,7 @@ def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """Return state, rate and waiting messages by the name of the consumer, for all in `PROCESSES`."""
+    """Return state, rate and waiting messages of each consumer in `DURABLES_BY_CONSUMER`, by its name."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
         compute_lags(before.consumers, now.consumers),
@@ -97,7 +97,7 @@ def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
         find_read_durables(samples),
     )
     found = {}
-    for name, durables in PROCESSES.items():
+    for name, durables in DURABLES_BY_CONSUMER.items():
         own = [lags[each] for each in durables if each in lags]
         rate = sum(ended_in_a_second.get(each, 0.0) for each in durables)
         state = _choose_state(own, rate, is_read=read.issuperset(durables))

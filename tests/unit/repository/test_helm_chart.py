@@ -37,7 +37,7 @@ def test_version_is_that_of_the_project() -> None:
 
 
 def test_every_consumer_has_a_deployment() -> None:
-    assert tuple(VALUES["consumers"]) == CONSUMERS
+    assert tuple(VALUES["consumers"]) == CONSUMERS, "list the consumers in values.yaml in the same order"
     assert all(each["enabled"] for each in VALUES["consumers"].values())
 
 
@@ -45,7 +45,7 @@ def test_every_consumer_with_a_lag_scales_by_it() -> None:
     scaling = {name: each.get("autoscaling", {}) for name, each in VALUES["consumers"].items()}
     by_lag = {name for name, each in scaling.items() if "pendingPerReplica" in each}
     parallel = {name for name, durable in DURABLES.items() if durable.max_ack_pending != 1}
-    assert by_lag == parallel & set(CONSUMERS)
+    assert by_lag == parallel & set(CONSUMERS), "give each a pendingPerReplica in values.yaml"
 
 
 def test_templates_set_only_known_variables() -> None:

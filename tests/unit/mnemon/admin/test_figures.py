@@ -6,7 +6,13 @@ import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
 from mnemon.admin.charts.event_flow import PartLabel, draw_pictures
-from mnemon.admin.charts.figures import PROCESSES, WorkState, compute_figures, compute_traffic, draw_sparkline
+from mnemon.admin.charts.figures import (
+    DURABLES_BY_CONSUMER,
+    WorkState,
+    compute_figures,
+    compute_traffic,
+    draw_sparkline,
+)
 from mnemon.admin.live_status import StatusSample
 from mnemon.admin.rendering import filters
 from mnemon.operations.health.lag import DurableSample, StreamState
@@ -78,7 +84,7 @@ def test_plot_shows_the_latest_value_at_the_right() -> None:
 
 
 def test_every_part_stands_within_both_pictures() -> None:
-    names = ("bots", "LOG", "WORK", *PROCESSES, "PostgreSQL", "Qdrant", "models", "retrieve")
+    names = ("bots", "LOG", "WORK", *DURABLES_BY_CONSUMER, "PostgreSQL", "Qdrant", "models", "retrieve")
     for picture in draw_pictures({name: PartLabel("process") for name in names}):
         assert sorted(part.name for part in picture.parts) == sorted(names)
         for part in picture.parts:
