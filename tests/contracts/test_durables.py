@@ -34,7 +34,8 @@ def test_a_consumer_handles_the_durables_that_are_declared_for_it(consumer: str)
 
 
 def test_every_durable_belongs_to_a_consumer() -> None:
-    assert {each.consumer for each in DURABLES.values()} == set(CONSUMERS) - {"retrieve"}
+    consumers = {each.consumer for each in DURABLES.values()}
+    assert consumers == set(CONSUMERS) - {"retrieve"}, "change CONSUMERS or the durables in durables.py"
 
 
 @pytest.mark.parametrize("path", NAMING_EVERY_CONSUMER)
@@ -68,4 +69,4 @@ def test_the_docs_list_every_durable() -> None:
         f"| `{name}` | `{each.stream}` | {', '.join(f'`{subject}`' for subject in each.filters) or 'all'} | "
         f"{each.description} |"
         for name, each in DURABLES.items()
-    ]
+    ], "list the durables in the order of DURABLES"
