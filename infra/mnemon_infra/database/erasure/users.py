@@ -39,7 +39,6 @@ from mnemon_infra.database.erasure.conversations import load_conversation_erasur
 from mnemon_infra.database.query_parts.event_order import bind_owner, is_owned
 from mnemon_infra.database.query_parts.item_states import extract_position
 from mnemon_infra.database.tables import (
-    conversation_erasures,
     erasures,
     memory_events,
     messages,
