@@ -16,6 +16,7 @@ from mnemon_consumers.dedupe import processor
 from mnemon_consumers.dedupe.decide import derive_decision_id
 from mnemon_consumers.dedupe.processor import ProposalProcessor
 from mnemon_consumers.dedupe.state.user import TURN
+from mnemon_consumers.dedupe.turns import FAILED
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
@@ -121,7 +122,7 @@ async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
         [LogEvent(build_memory_subject(*BORIS, "fact.rejected"), other.encode_body(), decision)],
     )
 
-    assert await anna.decide() is None
+    assert await anna.decide() == FAILED
 
     assert await anna.decided() == []
     assert not anna.deciding.has_decided(ANNA, last)
