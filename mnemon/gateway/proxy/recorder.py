@@ -1,7 +1,7 @@
 """Recorder of conversations: publishes the new messages of a request, and then the answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
@@ -84,8 +84,7 @@ class ConversationRecorder:
         if len(self._tasks) >= MAX_TASKS:
             log.warning("messages not published", tenant=thread.tenant, messages=len(messages), reason="busy")
             return self._start_task(_return_false())
-        identified = list(identify_messages(thread.conversation, messages))
-        return self._start_in_order(thread, self._publish_new_messages(thread, identified))
+        return self._start_in_order(thread, self._publish_new_messages(thread, messages))
 
     def record_answer(
         self,
@@ -112,11 +111,14 @@ class ConversationRecorder:
             self._start_task(self._usage.record((thread.tenant, thread.user), provider, answer))
         if answer.message is None:
             return
-        *_, identified = identify_messages(thread.conversation, [*messages, answer.message])
         metadata = {"model": answer.model, **_describe_tokens(answer)}
+        conversation = [*messages, answer.message]
 
         async def publish_answer() -> None:
-            if await asked and await self._publish_messages(thread, [identified], metadata):
+            if not await asked:
+                return
+            *_, identified = await _identify_all(thread, conversation)
+            if await self._publish_messages(thread, [identified], metadata):
                 self._start_task(self._warm_cache(thread))
 
         self._start_in_order(thread, publish_answer())
@@ -144,8 +146,9 @@ class ConversationRecorder:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _publish_new_messages(self, thread: Thread, messages: Sequence[IdentifiedMessage]) -> bool:
-        new = [each for each in messages if not self._is_stored(thread, each)]
+    async def _publish_new_messages(self, thread: Thread, messages: Sequence[ChatMessage]) -> bool:
+        identified = await _identify_all(thread, messages)
+        new = [each for each in identified if not self._is_stored(thread, each)]
         if len(new) > 1 or any(each.is_head for each in new):
             new = await self._drop_stored_messages(thread, new)
         return await self._publish_messages(thread, new)
@@ -198,19 +201,7 @@ class ConversationRecorder:
         messages: Sequence[IdentifiedMessage],
         metadata: dict[str, Any] | None = None,
     ) -> bool:
-        events = []
-        for each in messages:
-            try:
-                event = build_event(each, metadata)
-                if event is None:
-                    continue
-                chat_event = ChatEvent(thread.user, event, thread.conversation)
-                # `publish_many` ends at an event that is too large: leave it out, and publish the others.
-                encode_event(thread.tenant, chat_event, each.id)
-            except (InvalidBody, ValueError) as error:
-                log.warning("message ignored as invalid", tenant=thread.tenant, error=type(error).__name__)
-            else:
-                events.append(chat_event)
+        events = await asyncio.to_thread(_build_events, thread, messages, metadata)
         try:
             if events:
                 await self._memory.get_publisher(thread.tenant).publish_many(events)
@@ -232,6 +223,31 @@ class ConversationRecorder:
 
     def _is_stored(self, thread: Thread, message: IdentifiedMessage) -> bool:
         return (thread.tenant, thread.user, message.id) in self._stored
+
+
+async def _identify_all(thread: Thread, messages: Sequence[ChatMessage]) -> list[IdentifiedMessage]:
+    """Identify messages in another thread: a history of 8 MiB may have 200,000, which takes seconds."""
+    return await asyncio.to_thread(lambda: list(identify_messages(thread.conversation, messages)))
+
+
+def _build_events(
+    thread: Thread, messages: Iterable[IdentifiedMessage], metadata: dict[str, Any] | None
+) -> list[ChatEvent]:
+    """Return the events of messages, without those of messages that cannot be stored."""
+    events = []
+    for each in messages:
+        try:
+            event = build_event(each, metadata)
+            if event is None:
+                continue
+            chat_event = ChatEvent(thread.user, event, thread.conversation)
+            # `publish_many` ends at an event that is too large: leave it out, and publish the others.
+            encode_event(thread.tenant, chat_event, each.id)
+        except (InvalidBody, ValueError) as error:
+            log.warning("message ignored as invalid", tenant=thread.tenant, error=type(error).__name__)
+        else:
+            events.append(chat_event)
+    return events
 
 
 async def _return_false() -> bool:

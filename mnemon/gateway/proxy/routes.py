@@ -85,7 +85,7 @@ class Proxy:
         except (AskFailed, InvalidBody, BrokerError, TimeoutError) as error:
             log.warning("request forwarded without memory", tenant=thread.tenant, error=type(error).__name__)
             return PlacedContext()
-        return split_context(reply, list_shown_texts(messages))
+        return await asyncio.to_thread(lambda: split_context(reply, list_shown_texts(messages)))
 
 
 def create_proxy_routes() -> APIRouter:
@@ -148,9 +148,7 @@ async def _complete_chat(
             return _build_request(proxy, request, keys, upstream, prefix, sent)
 
         try:
-            body: RequestBody = json.loads(content)
-            messages = wire_format.parse_messages(body)
-            require_text(messages)
+            body, messages = await asyncio.to_thread(_parse_body, wire_format, content)
         except UNREADABLE:  # the provider tells what is wrong
             return Relay(proxy.client, build_request(content), ends.pop_all())
         if caller is None:
@@ -173,6 +171,14 @@ async def _complete_chat(
                 thread, wire_format.provider, messages, answer, asked
             ),
         )
+
+
+def _parse_body(wire_format: WireFormat, content: bytes) -> tuple[RequestBody, Sequence[ChatMessage]]:
+    """Parse the body of a request and its messages; a body of 8 MiB may have 200,000 messages."""
+    body: RequestBody = json.loads(content)
+    messages = wire_format.parse_messages(body)
+    require_text(messages)
+    return body, messages
 
 
 def _identify_thread(request: Request, caller: Caller, named: str | None) -> Thread:

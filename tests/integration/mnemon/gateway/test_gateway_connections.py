@@ -30,6 +30,7 @@ from mnemon.http import server
 from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_contracts.verbs.ask import HistoryReplyV1
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.settings import api_keys
 from mnemon_infra.settings.api_keys import ApiKeys, IssuedKey, issue_key, open_api_keys
 from mnemon_producers.client import MemoryClient
@@ -337,6 +338,26 @@ async def test_cookies_of_the_provider_reach_no_other_client(
             assert (await client.get("/openai/v1/models")).cookies["session"] == "of-the-first"
     assert len(provider.received) == 2
     assert not [each for each in provider.received if b"of-the-first" in each]
+
+
+async def test_long_history_does_not_block_other_requests(
+    gateway: LocalGateway, provider: RawProvider
+) -> None:
+    provider.response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    said = [{"role": "user", "content": str(number)} for number in range(100_000)]
+    content = json.dumps({"model": "m", "user": "anna", "messages": said})
+    loop, waits = asyncio.get_running_loop(), list[float]()
+
+    async def measure_waits() -> None:
+        while True:
+            begun = loop.time()
+            await asyncio.sleep(0.01)
+            waits.append(loop.time() - begun)
+
+    async with run_task(measure_waits()), gateway.open_client() as client:
+        await client.post("/openai/v1/chat/completions", content=content)
+    assert provider.received
+    assert max(waits) < 1
 
 
 async def test_message_that_is_too_large_keeps_no_other_from_the_log(connection: Client) -> None:
