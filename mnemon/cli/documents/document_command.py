@@ -9,6 +9,7 @@ from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.options.target import require_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import DocumentReplyV1
@@ -165,6 +166,7 @@ def remove(
 def _show_documents(reply: "DocumentReplyV1") -> None:
     for document in reply.documents:
         place = f" [in:{document.collection}]" if document.collection else ""
-        typer.echo(f"- [id:{document.document_id}]{place} {document.title or ''}".rstrip())
+        line = f"- [id:{document.document_id}]{place} {document.title or ''}".rstrip()
+        typer.echo(make_printable(line))
     if not reply.documents:
         typer.echo("no documents")

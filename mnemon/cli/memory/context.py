@@ -86,7 +86,7 @@ def _show_context(reply: "Reply") -> None:
         typer.echo(make_printable(reply.text))
     else:
         for message in reply.messages:
-            typer.secho(f"{message.name or message.role:>10}  ", dim=True, nl=False)
+            typer.secho(f"{make_printable(message.name or message.role):>10}  ", dim=True, nl=False)
             typer.echo(make_printable(message.content))
     sections = ", ".join(
         f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")

@@ -514,7 +514,8 @@ def _show_change(reply: "UpdateReplyV2") -> None:
 def _show_item(reply: "GetReplyV1") -> None:
     _show_fact(reply)
     if message := reply.message:
-        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {message.name or message.role}  ", dim=True, nl=False)
+        speaker = make_printable(message.name or message.role)
+        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker}  ", dim=True, nl=False)
         typer.echo(make_printable(message.content))
     if document := reply.document:
         typer.echo(make_printable(document.text))

@@ -76,14 +76,15 @@ def history(
 
 
 def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> None:
-    typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
+    conversation = make_printable(str(reply.conversation))
+    typer.secho(f"conversation {conversation}, as of log position {reply.seen_seq}", dim=True)
     if reply.left_out:
         typer.secho(
             f"{format_count(reply.left_out, 'older entry')} left out: a reply has no room for more.",
             dim=True,
         )
     for message in reply.messages:
-        speaker = message.name or message.role
+        speaker = make_printable(message.name or message.role)
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)
         typer.echo(make_printable(message.content))
     if not reply.messages:

@@ -8,6 +8,7 @@ import typer
 from mnemon.cli.memory.requests import MemoryRequest
 from mnemon.cli.options.option_group import expand_options
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
+from mnemon.display_text import make_printable
 from mnemon.json_text import parse_json_or_text
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _parse_assignment(assignment: str) -> tuple[str, Any]:
 
 def _show_profile(reply: "ProfileReplyV1") -> None:
     for name, value in reply.profile.items():
-        typer.echo(f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        typer.echo(make_printable(f"- {name}: {shown}"))
     if not reply.profile:
         typer.echo("no data")

@@ -7,6 +7,7 @@ import typer
 
 from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
 from mnemon.cli.options.option_group import expand_options
+from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import TasksReplyV1
@@ -92,6 +93,7 @@ def remove(
 def _show_tasks(reply: "TasksReplyV1") -> None:
     for task in reply.tasks:
         due = f" [due:{task.due_at:%Y-%m-%d}]" if task.due_at else ""
-        typer.echo(f"- [{'x' if task.done else ' '}] [id:{task.task_id}]{due} {' '.join(task.text.split())}")
+        line = f"- [{'x' if task.done else ' '}] [id:{task.task_id}]{due} {' '.join(task.text.split())}"
+        typer.echo(make_printable(line))
     if not reply.tasks:
         typer.echo("no tasks")

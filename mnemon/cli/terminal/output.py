@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from mnemon.display_text import make_printable
+
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
@@ -89,4 +91,4 @@ def show_table(
 
 
 def _format_cell(cell: object) -> str:
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+    return f"{cell:,}" if isinstance(cell, int) else make_printable(str(cell))
