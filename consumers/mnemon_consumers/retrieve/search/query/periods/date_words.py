@@ -40,7 +40,7 @@ class WordKind(StrEnum):
     RECENT = "6"
     """`other`, as in "the other day"."""
     RECENT_DAYS = "7"
-    """«днях», as in «на днях» (the other day)."""
+    """«днях» after «на»: «на днях» (the other day)."""
     BIRTH = "*"
     """«рождения», after which days are birthdays."""
     MONTH = "M"
@@ -104,7 +104,7 @@ class WordKind(StrEnum):
     """«через» before a length of time: «через неделю», in a week."""
     IN = "i"
     ON = "P"
-    """`on`, `at`, «в»; the value is 1 for «на», which RECENT_DAYS needs, else 0."""
+    """`on`, `at`, «в», «на»."""
     OF = "f"
     FROM = "F"
     FROM_OR_SINCE = "z"
@@ -189,6 +189,9 @@ _WORDS_BEFORE_THEME: Final = frozenset(_BEFORE_THEME.split())
 _NAMESAKES: Final = frozenset(["марта", "марте", "марту", "мая", "мае", "маю"])
 """Forms of Russian months that, with a capital letter, are given names: «Марта» (Martha)."""
 
+_NO_NAMESAKES: Final = frozenset([("в", "марте"), ("в", "мае")])
+"""Prepositions with months that are no given names, even with a capital letter: «в Марте» (in March)."""
+
 
 def _map_words(kind: WordKind, value: Meaning, words: str) -> dict[str, DateWord]:
     """Map words to a role and a value."""
@@ -256,7 +259,6 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(_KIND.ORDINAL, 30, "thirtieth тридцатый тридцатого тридцатое тридцатом"),
     **_map_words(_KIND.DAY_OF_MONTH, 0, "числа числу"),
     **_map_words(_KIND.RECENT, 0, "other"),
-    **_map_words(_KIND.RECENT_DAYS, 0, "днях"),
     **_map_words(_KIND.BIRTH, 0, "рождения"),
     **{
         name.lower(): DateWord(_KIND.AMBIGUOUS_MONTH if name.lower() in _AMBIGUOUS else _KIND.MONTH, number)
@@ -324,7 +326,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     ),
     **_map_words(_KIND.NIGHTS, 0, "nights evenings mornings afternoons ночи ночей вечера вечеров"),
     **_map_words(_KIND.DAY_UNIT, 1, "day день дня"),
-    **_map_words(_KIND.DAY_UNIT, 0, "days дней дню дне днем дни"),
+    **_map_words(_KIND.DAY_UNIT, 0, "days дней дню дне днем дни днях"),
     **_map_words(_KIND.WEEK_UNIT, 1, "week wk неделя неделю неделе неделей недельку"),
     **_map_words(_KIND.WEEK_UNIT, 0, "weeks wks недели недель неделям неделях"),
     **_map_words(_KIND.FORTNIGHT, 1, "fortnight"),
@@ -395,9 +397,8 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(
         _KIND.ON,
         0,
-        "on at over within в во за о об про к ко",
+        "on at over within в во на за о об про к ко",
     ),
-    **_map_words(_KIND.ON, 1, "на"),
     **_map_words(_KIND.OF, 0, "of"),
     **_map_words(_KIND.FROM, 0, "from от"),
     **_map_words(_KIND.FROM_OR_SINCE, 0, "с со"),
@@ -436,7 +437,9 @@ def split_date_words(text: str) -> list[DateWord]:
         word = _read_word(plain) if match.lastgroup in _WORDS else _read_number(match, plain)
         if plain == "in" and before in _WORDS_BEFORE_THEME:
             word = DateWord(_KIND.OTHER)
-        elif plain in _NAMESAKES and written[0].isupper():
+        elif (before, plain) == ("на", "днях"):
+            word = DateWord(_KIND.RECENT_DAYS)
+        elif plain in _NAMESAKES and written[0].isupper() and (before, plain) not in _NO_NAMESAKES:
             word = word._replace(kind=_KIND.AMBIGUOUS_MONTH)
         before = plain
         if tens and word.kind is _KIND.ORDINAL and isinstance(word.value, int) and word.value < 10:

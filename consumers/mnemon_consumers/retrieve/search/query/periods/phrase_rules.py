@@ -222,11 +222,8 @@ def _read_following_day(match: _RuleMatch) -> tuple[int, DateRange] | None:
 
 
 def _read_recent_days(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "the other day" and «на днях» as the seven days before today.
-
-    "The other days" and «в днях» (in days) give None.
-    """
-    if 0 in (match.get_number("unit"), match.get_number("on")):
+    """Read "the other day" and «на днях» as the seven days before today; "the other days" gives None."""
+    if match.get_number("unit") == 0:
         return None
     return match.found.end(), [DateRange(match.today - _RECENT, match.today)]
 
@@ -672,11 +669,11 @@ _CALENDAR_RULES: Final = _build_rules(
         _read_year_range,
     ),
     ("(?P<month> ANY_MONTH) OF_YEAR", _read_month),
-    ("(?P<shift> SHIFT | COMING) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
+    ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
     ("(?P<shift> [LAST PREVIOUS NEXT COMING]) (?P<month> AMBIGUOUS_MONTH | SHORT_MONTH)", _read_month),
     ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
     ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
-    ("(?P<shift> SHIFT | COMING) (?P<season> ANY_SEASON)", _read_season),
+    ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
     ("(?P<season> SEASON) (?P<before> BEFORE) (?P<shift> [LAST NEXT])", _read_season),
     ("COUNTED (?P<season> [SEASON SEASONS]) AGO", _read_seasons_ago),
     ("(?P<season> IN_SEASON)", _read_season),
@@ -688,21 +685,21 @@ _CALENDAR_RULES: Final = _build_rules(
         "(?P<shift_of_week> SHIFT) WEEK_UNIT COMMA? ON? THE? (?P<weekday> ANY_WEEKDAY)",
         _read_weekday,
     ),
-    ("(?P<shift> SHIFT | [PAST COMING]) (?P<weekday> ANY_WEEKDAY | SHORT_WEEKDAY)", _read_weekday),
+    ("(?P<shift> SHIFT | PAST) (?P<weekday> ANY_WEEKDAY | SHORT_WEEKDAY)", _read_weekday),
     ("(?P<weekday> ANY_WEEKDAY) (?P<before> BEFORE) (?P<shift> [LAST NEXT])", _read_weekday),
+    ("COMING WEEKEND", _read_coming_weekend),
     ("(?P<shift> SHIFT) (?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND])", _read_unit),
     ("(?P<shift> PAST) (?P<unit> WEEKEND)", _read_unit),
-    ("COMING WEEKEND", _read_coming_weekend),
     (
         "(?P<unit> [WEEK_UNIT MONTH_UNIT YEAR_UNIT WEEKEND]) (?P<before> BEFORE) (?P<shift> [LAST NEXT])",
         _read_unit,
     ),
     ("(?P<day> NAMED_DAY)", _read_named_day),
     ("DAY_UNIT (?P<before> BEFORE) (?P<day> NAMED_DAY)", _read_named_day),
-    ("(?P<shift> [LAST THIS]) PART_OF_DAY", _read_named_day),
+    ("(?P<shift> [LAST PREVIOUS THIS]) PART_OF_DAY", _read_named_day),
     ("PART_OF_DAY (?P<before> BEFORE) (?P<day> LAST)", _read_named_day),
     ("THE RECENT (?: (?P<unit> DAY_UNIT) | PART_OF_DAY ) (?! OF )", _read_recent_days),
-    ("(?P<on> ON) RECENT_DAYS (?! BIRTH )", _read_recent_days),
+    ("ON RECENT_DAYS (?! BIRTH )", _read_recent_days),
     ("COUNTED? UNIT THE? AGO (?P<day> NAMED_DAY)", partial(_read_distance_from_day, direction=-1)),
     (
         "COUNTED? (?P<unit> [WEEK_UNIT FORTNIGHT]) THE? AGO [OF IN ON]? THE? (?P<weekday> ANY_WEEKDAY)",
@@ -736,7 +733,7 @@ _CALENDAR_RULES: Final = _build_rules(
     ),
     ("(?P<shift> [LAST PREVIOUS NEXT PAST COMING]) COUNTED UNIT", _read_rolling_period),
     ("(?P<shift> [LAST PREVIOUS NEXT PAST COMING]) (?P<unit> [HALF_YEAR FORTNIGHT])", _read_rolling_period),
-    ("(?P<shift> [PAST COMING]) UNIT", _read_rolling_period),
+    ("(?P<shift> PAST) UNIT", _read_rolling_period),
     ("(?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
 )
 """Rules for phrases that name a period by their own words: "last week", "5 May", "two days ago"."""
@@ -800,8 +797,13 @@ _RULES_AFTER_YEAR: Final = (*_CALENDAR_RULES, *_GUARDED_RULES)
 
 _ROLLING_RULES: Final = _build_rules(
     ("(?<= THE) (?P<shift> LAST) UNIT (?! BEFORE )", _read_rolling_period),
+    ("(?P<shift> COMING) UNIT", _read_rolling_period),
 )
-"""Rules for "the last month", which ends today; "last month" without "the" is a month of the calendar."""
+"""Rules for "the last month", which ends today, and "the coming month", which begins today.
+
+"Last month" without "the" is a month of the calendar, and so is a month after a part of it: "the end of the
+last month".
+"""
 
 _RULES_OF_SENTENCES: Final = (*_PART_RULES, *_ROLLING_RULES, *_CALENDAR_RULES, *_GUARDED_RULES)
 """Rules for a phrase anywhere in a sentence; the first that fits reads the phrase."""

@@ -205,6 +205,11 @@ ENGLISH: Final = (
     ("the coming weekend", "2026-11-21/2026-11-22"),
     ("in the coming weeks", "2026-11-21/2026-12-12"),
     ("the upcoming summer", "2027-06-01/2027-08-31"),
+    ("on Friday of the upcoming week", "2026-11-27"),
+    ("the 3rd of the upcoming month", "2026-12-03"),
+    ("at the end of the upcoming month", "2026-12-22/2026-12-31"),
+    ("the upcoming year in March", "2027-03-01/2027-03-31"),
+    ("the previous evening", "2026-11-20"),
     ("last Fri", "2026-11-20"),
     ("what did I say on Wed?", "2026-11-18"),
     ("from Mon to Fri", "2026-11-16/2026-11-20"),
@@ -400,6 +405,10 @@ RUSSIAN: Final = (
     ("в понедельник перед 5 мая 2024", "2024-04-29"),
     ("с 8 Марта", "2026-03-08/2026-11-21"),
     ("в конце Марта", "2026-03-22/2026-03-31 yearly"),
+    ("Что было в Марте?", "2026-03-01/2026-03-31 yearly"),
+    ("в последних днях мая", "2026-05-31 yearly"),
+    ("о последних днях", "2026-11-18/2026-11-21"),
+    ("около пятницы", "2026-11-20"),
 )
 
 FALSE_FRIENDS: Final = (
