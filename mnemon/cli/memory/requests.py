@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -162,9 +162,11 @@ class MemoryRequest:
 
 @asynccontextmanager
 async def connect_memory(
-    deployment: "Deployment", tenant: str, data: Path | None = None
+    deployment: "Deployment", tenant: str, data: Path | None = None, **options: Any
 ) -> AsyncIterator["MemoryClient"]:
     """Connect to a tenant's memory until the end of the block; `data` is the folder of its stack, if given.
+
+    `options` are further arguments of `MemoryClient.connect`.
 
     End the command if no server answers or accepts the login, or if an id in the block is invalid.
     """
@@ -173,7 +175,7 @@ async def connect_memory(
     from mnemon_producers.errors import NotConnected
 
     try:
-        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant, **options) as memory:
             yield memory
     except InvalidId as error:
         refuse(ExitCode.USAGE_ERROR, str(error))

@@ -95,6 +95,7 @@ async def _serve_http(
     from mnemon.http.server import format_address, serve_http
     from mnemon.mcp.server import McpTarget, NotPermitted, create_server
     from mnemon.mcp.transports import USER_HEADER, create_http_application, read_user_header
+    from mnemon_infra.broker.connection import end_closed_process
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
 
@@ -108,8 +109,14 @@ async def _serve_http(
         )
     token = given or secrets.token_urlsafe(24)
     listening = open_socket("the MCP server", host, port, option="--http")
+    is_serving = False
+
+    async def report_close() -> None:
+        if is_serving:
+            end_closed_process("mnemon-mcp")
+
     with StopSignals() as stop:
-        async with connect_memory(deployment, tenant, data) as memory:
+        async with connect_memory(deployment, tenant, data, closed_cb=report_close) as memory:
             if user is not None:
                 check_id("user", user)
 
@@ -130,5 +137,7 @@ async def _serve_http(
                         f"  Authorization: Bearer {token}  (for this run only; set {TOKEN} to choose one)"
                     )
                 typer.echo("  Press Ctrl-C to stop.")
+                is_serving = True
                 await stop.wait()
+                is_serving = False
     return ExitCode.DONE

@@ -8,6 +8,7 @@ import pytest
 
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.connection import BrokerRefused, connect
+from mnemon_infra.broker.provisioning.authorization import Login
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -125,10 +126,25 @@ async def test_refused_login_commands_say_why(tmp_path: Path, arguments: tuple[s
     assert bool(ended.err) == bool(code)
 
 
-async def test_gateway_ends_when_the_server_closes_its_connection_for_good(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("gateway", "--port", "0"), "mnemon-gateway"),
+        (("mcp", "--http", "0", "--tenant", "acme", "--user", "u1"), "mnemon-mcp"),
+    ],
+    ids=["gateway", "mcp"],
+)
+async def test_server_ends_when_nats_closes_its_connection_for_good(
+    tmp_path: Path, command: tuple[str, ...], name: str
+) -> None:
     logins = FolderLogins(tmp_path)
-    with logins.edit():
-        pass
+
+    def issue_login() -> Login:
+        with logins.edit() as users:
+            is_bot = "--tenant" in command
+            return users.issue_tenant_login("acme") if is_bot else users.issue_role_login("gateway")
+
+    login = issue_login()
     server = NatsServer(tmp_path, None)
     await server.start()
     output = tmp_path / "output"
@@ -136,22 +152,21 @@ async def test_gateway_ends_when_the_server_closes_its_connection_for_good(tmp_p
         async with await connect(server.build_login_url("operator"), name="test") as operator:
             await provision(operator)
         with output.open("wb") as shown:
-            gateway = await start_mnemon(
-                *("gateway", "--port", "0"),
-                environment={"MNEMON_NATS_URL": server.build_login_url("gateway")},
+            process = await start_mnemon(
+                *command,
+                environment={"MNEMON_NATS_URL": login.add_to_url(server.url)},
                 output=shown,
                 errors=shown,
             )
         await until(lambda: "Press Ctrl-C" in output.read_text())
-        with logins.edit() as users:
-            users.issue_role_login("gateway")
+        issue_login()
         await server.reload()
         try:
             async with asyncio.timeout(20):
-                assert await gateway.wait() == 3
+                assert await process.wait() == 3
         finally:
-            if gateway.returncode is None:
-                gateway.kill()
-        assert "closed the connection mnemon-gateway for good" in output.read_text()
+            if process.returncode is None:
+                process.kill()
+        assert f"closed the connection {name} for good" in output.read_text()
     finally:
         await server.stop()
