@@ -95,7 +95,7 @@ async def _serve_http(
     from mnemon.http.server import format_address, serve_http
     from mnemon.mcp.server import McpTarget, NotPermitted, create_server
     from mnemon.mcp.transports import USER_HEADER, create_http_application, read_user_header
-    from mnemon_infra.broker.connection import end_closed_process
+    from mnemon_infra.broker.connection import end_process_after_close
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
 
@@ -113,7 +113,7 @@ async def _serve_http(
 
     async def report_close() -> None:
         if is_serving:
-            end_closed_process("mnemon-mcp")
+            end_process_after_close("mnemon-mcp")
 
     with StopSignals() as stop:
         async with connect_memory(deployment, tenant, data, closed_cb=report_close) as memory:

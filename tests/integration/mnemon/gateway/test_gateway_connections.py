@@ -340,6 +340,7 @@ async def test_cookies_of_the_provider_reach_no_other_client(
     assert not [each for each in provider.received if b"of-the-first" in each]
 
 
+@pytest.mark.long
 async def test_long_history_does_not_block_other_requests(
     gateway: LocalGateway, provider: RawProvider
 ) -> None:
@@ -355,9 +356,11 @@ async def test_long_history_does_not_block_other_requests(
             waits.append(loop.time() - begun)
 
     async with run_task(measure_waits()), gateway.open_client() as client:
+        started = loop.time()
         await client.post("/openai/v1/chat/completions", content=content)
+        answered_after = loop.time() - started
     assert provider.received
-    assert max(waits) < 1
+    assert max(waits) < answered_after / 4
 
 
 async def test_message_that_is_too_large_keeps_no_other_from_the_log(connection: Client) -> None:
