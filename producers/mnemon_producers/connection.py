@@ -3,15 +3,20 @@
 import asyncio
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
+import nats.errors
 from nats.aio.client import Client
 
 from mnemon_contracts.login import LoginUnusable, read_login_options, redact_address
 from mnemon_producers.errors import NotConnected
 
 log = logging.getLogger("mnemon.client")
+
+_HEADER_FRAME: Final = len("NATS/1.0\r\nNats-Expected-Stream: LOG\r\n\r\n")
+"""Maximum bytes that nats-py adds to the headers of a message."""
 
 
 async def connect(url: str, **options: Any) -> Client:
@@ -87,6 +92,19 @@ async def connect(url: str, **options: Any) -> Client:
         ) from error
     connected = True
     return connection
+
+
+def require_payload_room(connection: Client, body: bytes, headers: Mapping[str, str]) -> None:
+    """Check that the server accepts a message with headers, which nats-py does not count.
+
+    Otherwise the server closes the connection for good.
+
+    Raises:
+        nats.errors.MaxPayloadError: the message exceeds `max_payload` of the server.
+    """
+    size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
+    if headers and size + _HEADER_FRAME > connection.max_payload:
+        raise nats.errors.MaxPayloadError
 
 
 def describe_excess(connection: Client) -> str:

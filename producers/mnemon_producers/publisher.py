@@ -17,7 +17,7 @@ from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
 from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
-from mnemon_producers.connection import describe_excess, find_denial
+from mnemon_producers.connection import describe_excess, find_denial, require_payload_room
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.events import ChatEvent, EncodedEvent, check_id, encode_event
 from mnemon_producers.timeouts import Timeouts
@@ -185,6 +185,7 @@ class Publisher:
             headers = await self._stage_batch(batch)
             if after:
                 await after
+            require_payload_room(self._connection, last.body, headers)
             return await self._jetstream.publish(last.subject, last.body, stream=LOG, headers=headers)
 
         try:
@@ -204,6 +205,7 @@ class Publisher:
                 "Nats-Batch-Sequence": str(number),
                 **traced,
             }
+            require_payload_room(self._connection, event.body, headers)
             await publish(event.subject, event.body, headers=headers)
             if not number % _TURN:
                 await asyncio.sleep(0)
@@ -229,12 +231,11 @@ class Publisher:
         )
 
     async def _publish_encoded(self, event: EncodedEvent) -> PubAck:
-        traced = tracing.build_trace_headers()
+        headers = {MESSAGE_ID: event.message_id, **tracing.build_trace_headers()}
 
         async def attempt() -> PubAck:
-            return await self._jetstream.publish(
-                event.subject, event.body, stream=LOG, headers={MESSAGE_ID: event.message_id, **traced}
-            )
+            require_payload_room(self._connection, event.body, headers)
+            return await self._jetstream.publish(event.subject, event.body, stream=LOG, headers=headers)
 
         try:
             return await self._retry_publish([event], attempt)

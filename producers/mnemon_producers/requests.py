@@ -15,7 +15,7 @@ from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_contracts.verbs.tools import DocumentV1, ForgetV1, TasksV1, UpdateV2
 from mnemon_producers import tracing
 from mnemon_producers.calls_in_flight import CLOSED, CallsInFlight
-from mnemon_producers.connection import describe_excess, find_denial
+from mnemon_producers.connection import describe_excess, find_denial, require_payload_room
 from mnemon_producers.errors import AskFailed, TenantMoved
 from mnemon_producers.events import check_id
 from mnemon_producers.timeouts import Timeouts
@@ -86,14 +86,13 @@ class Questioner:
         headers = tracing.build_trace_headers()
         if request_id is not None:
             headers[MESSAGE_ID] = scope_event_id(self._tenant, user, request_id)
+        body = _encode_request(request)
         before = self._connection.last_error
         try:
+            require_payload_room(self._connection, body, headers)
             with self._calls.count():
                 answer = await self._connection.request(
-                    subject,
-                    _encode_request(request),
-                    timeout=patience,
-                    headers=headers or None,
+                    subject, body, timeout=patience, headers=headers or None
                 )
         except nats.errors.NoRespondersError as error:
             raise _build_failure(
