@@ -17,7 +17,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.lease import LeaseHeld, hold_lease
 from mnemon_infra.settings.residence import Residence, read_residence, write_residence
 
-_LOGIN: Final = re.compile(r"\A([a-z]+://)?.*@")
+_LOGIN: Final = re.compile(r"\A([a-z]+://)?.*@", re.IGNORECASE)
 
 POLL_SECONDS = 0.05
 """Seconds between two checks of a condition at a server."""

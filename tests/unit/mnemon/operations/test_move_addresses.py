@@ -12,6 +12,7 @@ from mnemon.operations.tenant_move.deployment import strip_login
         ("nats://operator:secret@b:4222", "nats://b:4222"),
         ("operator:secret@b:4222", "b:4222"),
         ("nats://operator:secret@a:4222, operator:secret@b:4222", "nats://a:4222,b:4222"),
+        ("TLS://operator:secret@b:4222", "TLS://b:4222"),
         ("tls://token@[::1]:4222,", "tls://[::1]:4222"),
         ("nats://operator:sec@ret/x@b:4222", "nats://b:4222"),
     ],
