@@ -102,8 +102,10 @@ def require_payload_room(connection: Client, body: bytes, headers: Mapping[str, 
     Raises:
         nats.errors.MaxPayloadError: the message exceeds `max_payload` of the server.
     """
+    if not headers or 2 * len(body) < connection.max_payload:
+        return  # headers have a few KB
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
-    if headers and size + _HEADER_FRAME > connection.max_payload:
+    if size + _HEADER_FRAME > connection.max_payload:
         raise nats.errors.MaxPayloadError
 
 
