@@ -95,9 +95,10 @@ class Questioner:
                     subject, body, timeout=patience, headers=headers or None
                 )
         except nats.errors.NoRespondersError as error:
-            raise _build_failure(
-                "unavailable", f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
-            ) from error
+            problem = f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
+            if version > 1:
+                problem += f", and upgrade it if it is too old for version {version} of {verb}"
+            raise _build_failure("unavailable", problem) from error
         except TimeoutError as error:
             if reason := find_denial(self._connection, before, subject):
                 raise _build_failure("refused", reason, retryable=False) from error

@@ -106,8 +106,9 @@ class NatsTransport implements Transport {
   }
 
   async request({ user, verb, version, json, isRepeatable }: OutgoingRequest, timeout: number): Promise<unknown> {
+    const upgrade = version > 1 ? `, and upgrade it if it is too old for version ${version} of ${verb}` : "";
     const problems: Problems = {
-      noResponders: `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs`,
+      noResponders: `no process answers ${verb}; check with \`mnemon status\` that \`retrieve\` runs${upgrade}`,
       buildTimeout: () => buildTimeout(`no reply to ${verb} within ${timeout / 1_000} s`, isRepeatable),
       describeOther: (message) =>
         `the request ${verb} cannot be sent: ${message}; check the connection to the NATS server`,

@@ -436,8 +436,10 @@ async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) 
     patient = {**guarded, "timeouts": PATIENT}
     async with MemoryClient.connect(**patient, tenant="Acme", inbox_prefix="_INBOX_bot") as memory:
         assert await memory.publish("u1", "user", "a") == 1
-        with pytest.raises(AskFailed, match="no process answers"):
+        with pytest.raises(AskFailed, match=r"no process answers history; .* that `retrieve` runs$"):
             await memory.history("u1")
+        with pytest.raises(AskFailed, match="too old for version 2 of search"):
+            await memory.search("u1", "tea", preceding=["Which tea?"])
 
 
 async def test_denied_permission_is_named(guarded: dict[str, Any]) -> None:
