@@ -71,8 +71,9 @@ class EmbeddingMetadata(BaseModel):
                 vectors=place,
                 version=recorded.terms,
                 current=self.terms,
-                next_step="run `mnemon reindex`; to make a snapshot again, run `mnemon rebuild --drop NAME`, "
-                "then `mnemon rebuild --until TIME`. Until then, searches find less and rank worse",
+                next_step="run `mnemon rebuild`, or stop mnemon and run `mnemon reindex`; to make a snapshot "
+                "again, run `mnemon rebuild --drop NAME`, then `mnemon rebuild --until TIME`. Until then, "
+                "searches find less and rank worse",
             )
 
     def is_same_model(self, other: "EmbeddingMetadata") -> bool:

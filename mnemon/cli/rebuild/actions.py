@@ -157,8 +157,8 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Exi
         if made_by and made_by.terms != bm25.VERSION:
             progress.show_line(
                 f"The live vectors have version {made_by.terms} of the term weights, the rebuilt ones "
-                f"version {bm25.VERSION}, so words or vectors differ: stop mnemon, run "
-                f"`{complete_command('mnemon reindex', data)}`, and verify again when `index` has caught up."
+                f"version {bm25.VERSION}, so words or vectors differ: run "
+                f"`{complete_command('mnemon rebuild', data)}`, then verify again."
             )
         async with open_generation(site, "next", progress) as generation, open_live_pages(site) as live:
             patience = SETTLE_WAIT if is_running else 0

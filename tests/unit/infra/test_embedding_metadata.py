@@ -18,7 +18,7 @@ def test_record_of_0_1_0_is_readable_and_its_term_weights_are_reported() -> None
     assert [(each["event"], each["version"], each["current"]) for each in logs] == [
         ("outdated term weights found", 1, bm25.VERSION)
     ]
-    assert "mnemon reindex" in logs[0]["next_step"]
+    assert "run `mnemon rebuild`, or stop mnemon and run `mnemon reindex`" in logs[0]["next_step"]
 
 
 def test_record_of_this_version_is_accepted_in_silence() -> None:
