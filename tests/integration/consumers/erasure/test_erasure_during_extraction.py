@@ -120,6 +120,7 @@ async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered
         assert set(left["left"].values()) == {0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["online", "batch"])
 async def test_letter_of_an_answer_stored_during_the_erasure_is_removed(
     batch_extraction: ExtractionHarness,
@@ -152,6 +153,7 @@ async def test_letter_of_an_answer_stored_during_the_erasure_is_removed(
     assert await batch_extraction.letters() == []
 
 
+@pytest.mark.long
 async def test_window_that_is_cut_during_the_erasure_is_removed(
     batch_extraction: ExtractionHarness,
     stock: Stock,

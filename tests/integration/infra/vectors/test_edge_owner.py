@@ -48,6 +48,7 @@ async def test_writers_resume_when_a_pause_exceeds_its_lease(
         assert gate.is_open
 
 
+@pytest.mark.long
 async def test_writers_stay_paused_during_a_swap_that_exceeds_the_lease(
     connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

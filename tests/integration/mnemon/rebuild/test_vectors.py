@@ -269,6 +269,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         assert await count_points(place, vectors_deployment) == 2
 
 
+@pytest.mark.long
 async def test_rebuild_after_an_upgrade_replaces_term_weights_of_the_same_model(
     vectors_deployment: Deployment, stock: Stock, told: RebuildReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
