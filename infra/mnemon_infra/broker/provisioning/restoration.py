@@ -17,7 +17,6 @@ from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import API_KEYS, LOG, SETTINGS
-from mnemon_infra.broker.listing import list_consumers
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision_buckets
 from mnemon_infra.broker.streams.log_writer import BATCH, DUPLICATE_ID, is_duplicate
 from mnemon_infra.broker.streams.restored_log import (
@@ -27,6 +26,7 @@ from mnemon_infra.broker.streams.restored_log import (
     RESTORED_END,
     UNFINISHED,
 )
+from mnemon_infra.broker.streams.stream_listing import list_consumers
 
 BATCH_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a batch with more than one message."""
