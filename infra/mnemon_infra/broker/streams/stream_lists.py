@@ -1,12 +1,15 @@
 """Lists of the streams and consumers of an account, which the server sends page by page."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo, StreamInfo
 
 PAGE: Final = 256
 """Number of streams or consumers on one page of the server."""
+
+Info = TypeVar("Info")
 
 
 async def list_streams(stream_context: JetStreamContext) -> list[StreamInfo]:
@@ -15,12 +18,7 @@ async def list_streams(stream_context: JetStreamContext) -> list[StreamInfo]:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    found: list[StreamInfo] = []
-    while True:
-        page = await stream_context.streams_info(offset=len(found))
-        found += page
-        if len(page) < PAGE:
-            return found
+    return await _read_pages(lambda offset: stream_context.streams_info(offset=offset))
 
 
 async def list_consumers(stream_context: JetStreamContext, stream: str) -> list[ConsumerInfo]:
@@ -29,9 +27,14 @@ async def list_consumers(stream_context: JetStreamContext, stream: str) -> list[
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
     """
-    found: list[ConsumerInfo] = []
+    return await _read_pages(lambda offset: stream_context.consumers_info(stream, offset=offset))
+
+
+async def _read_pages(read_page: Callable[[int], Awaitable[list[Info]]]) -> list[Info]:
+    """Return the entries of all pages; `read_page` returns the page that begins at an offset."""
+    found: list[Info] = []
     while True:
-        page = await stream_context.consumers_info(stream, offset=len(found))
+        page = await read_page(len(found))
         found += page
         if len(page) < PAGE:
             return found
