@@ -291,7 +291,7 @@ class Compactor:
         """
         said, _ = build_user_filters(*owner)
         patterns = said, build_thing_filter(*owner, "summary"), build_thing_filter(*owner, "user")
-        last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
+        last = await read_last_position(connection, *patterns)
         return await self._position.wait_for(connection.jetstream(), last, timeout_seconds) >= last
 
     async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:

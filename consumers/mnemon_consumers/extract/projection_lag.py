@@ -81,7 +81,7 @@ class ProjectionLag:
         self, connection: Client, owners: Iterable[Owner], list_filters: Callable[[Owner], list[str]]
     ) -> set[Owner]:
         async def read_last(owner: Owner) -> int:
-            return max([await read_last_position(connection, pattern) for pattern in list_filters(owner)])
+            return await read_last_position(connection, *list_filters(owner))
 
         each = list(dict.fromkeys(owners))
         lasts = await asyncio.gather(*map(read_last, each))

@@ -1,6 +1,5 @@
 """Sweep, which makes a user's points agree with the projections, so that removed content is not found."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -47,12 +46,7 @@ async def sweep_points(
     """
     # While the lock is held, dedupe takes no decision on this user, so the log has all of its decisions.
     async with hold_lock(database, *owner):
-        end = max(
-            seq,
-            *await asyncio.gather(
-                *(read_last_position(connection, each) for each in _list_removal_filters(owner))
-            ),
-        )
+        end = max(seq, await read_last_position(connection, *_list_removal_filters(owner)))
         if await read_applied_position(connection.jetstream()) < end:
             return False
         if await _may_index_removed_messages(connection, database, owner):
@@ -66,7 +60,7 @@ async def sweep_points(
     known_summaries = await _read_versions(vector_index, Collection.SUMMARIES, owner)
     position = await read_applied_position(connection.jetstream())
     written = [build_thing_filter(*owner, thing) for thing in ("document", "summary")]
-    if position < max(await asyncio.gather(*(read_last_position(connection, each) for each in written))):
+    if position < await read_last_position(connection, *written):
         return False
     await _sweep_documents(database, vector_index, owner, chunks)
     await _sweep_summaries(database, vector_index, owner, known_summaries)

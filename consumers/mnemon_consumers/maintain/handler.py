@@ -125,12 +125,9 @@ class MaintainConsumer:
 
     async def _has_projected_facts(self, owner: Owner) -> bool:
         """Return whether the rows have all events of the log about the user's facts and erasures."""
-        connection = self.broker.connection
-        lasts = [
-            await read_last_position(connection, build_thing_filter(*owner, thing))
-            for thing in ("fact", "user")
-        ]
-        return await read_applied_position(self.broker.stream_context) >= max(lasts)
+        patterns = (build_thing_filter(*owner, thing) for thing in ("fact", "user"))
+        last = await read_last_position(self.broker.connection, *patterns)
+        return await read_applied_position(self.broker.stream_context) >= last
 
     async def _remove_finished_work(self, now: datetime) -> None:
         """Remove finished work; trigger another round if one kind of work reaches its limit.

@@ -73,4 +73,4 @@ async def read_existing_events(connection: Client, owner: Owner) -> ExistingEven
 
 async def is_tenant_empty(connection: Client, tenant: str) -> bool:
     """Return whether the log has no event of a tenant; if so, its users need no look-up."""
-    return not any([await read_last_position(connection, each) for each in build_tenant_filters(tenant)])
+    return not await read_last_position(connection, *build_tenant_filters(tenant))

@@ -32,7 +32,7 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
         OSError: a file cannot be written.
     """
     subjects = [build_memory_subject(*owner, "fact.proposed") for owner in files.values()]
-    proposed = max([await read_last_position(connection, each) for each in subjects], default=0)
+    proposed = await read_last_position(connection, *subjects)
     if (
         await AppliedPosition("dedupe").wait_for(connection.jetstream(), proposed, DECISION_TIMEOUT)
         < proposed

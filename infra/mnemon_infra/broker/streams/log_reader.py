@@ -52,12 +52,17 @@ async def _read_first(connection: Client, pattern: str, after: int) -> list[Deli
     return found
 
 
-async def read_last_position(connection: Client, pattern: str) -> int:
-    """Return the log position of the last event of a subject pattern; 0 if there is none."""
-    try:
-        return (await connection.jetstream().get_last_msg(LOG, pattern)).seq or 0
-    except NotFoundError:
-        return 0
+async def read_last_position(connection: Client, *patterns: str) -> int:
+    """Return the log position of the last event of any of the subject patterns; 0 if there is none."""
+    stream_context = connection.jetstream()
+
+    async def read_last(pattern: str) -> int:
+        try:
+            return (await stream_context.get_last_msg(LOG, pattern)).seq or 0
+        except NotFoundError:
+            return 0
+
+    return max(await asyncio.gather(*map(read_last, patterns)), default=0)
 
 
 async def read_event_pages(

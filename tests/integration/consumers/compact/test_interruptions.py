@@ -128,11 +128,11 @@ async def test_answer_is_counted_during_an_outage_of_the_log(
 ) -> None:
     failed: list[str] = []
 
-    async def read(connection: Client, pattern: str) -> int:
+    async def read(connection: Client, *patterns: str) -> int:
         if compaction.server.state.questions and not failed:
-            failed.append(pattern)
+            failed.extend(patterns)
             raise nats.errors.TimeoutError
-        return await read_last_position(connection, pattern)
+        return await read_last_position(connection, *patterns)
 
     monkeypatch.setattr(module, "read_last_position", read)
     async with compaction.running():
@@ -148,10 +148,10 @@ async def test_answer_is_counted_if_the_process_stops_before_the_summary_is_stor
 ) -> None:
     gate, is_answered = compaction.gate(), asyncio.Event()
 
-    async def read(connection: Client, pattern: str) -> int:
+    async def read(connection: Client, *patterns: str) -> int:
         if gate.opened.is_set():
             is_answered.set()
-        return await read_last_position(connection, pattern)
+        return await read_last_position(connection, *patterns)
 
     monkeypatch.setattr(module, "read_last_position", read)
     async with compaction.running("compact"):

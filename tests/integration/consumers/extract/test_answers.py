@@ -140,11 +140,11 @@ async def test_answer_survives_an_outage_of_the_log(
 ) -> None:
     failed: list[str] = []
 
-    async def read(connection: Client, pattern: str) -> int:
+    async def read(connection: Client, *patterns: str) -> int:
         if online_extraction.server.state.questions and not failed:
-            failed.append(pattern)
+            failed.extend(patterns)
             raise nats.errors.TimeoutError
-        return await read_last_position(connection, pattern)
+        return await read_last_position(connection, *patterns)
 
     monkeypatch.setattr(projection_lag, "read_last_position", read)
     monkeypatch.setattr(online_requests, "APPEND_PAUSE", 0.05)

@@ -147,7 +147,7 @@ class EraseVerb:
             Refusal: the projections lack an event of the user at `until`, a time of the event loop.
         """
         connection = self._broker.connection
-        last = max([await read_last_position(connection, each) for each in build_user_filters(*owner)])
+        last = await read_last_position(connection, *build_user_filters(*owner))
         seconds = until - asyncio.get_running_loop().time()
         if await AppliedPosition().wait_for(connection.jetstream(), last, seconds) < last:
             raise Refusal(
