@@ -68,6 +68,10 @@ class _RuleMatch(NamedTuple):
         place = self.found.start(name) if name in self.found.re.groupindex else -1
         return self.sentence.words[place].kind if place >= 0 else None
 
+    def get_count(self) -> int | None:
+        """Return the number of units, as of "two weeks" or "a couple of weeks"; None if there is none."""
+        return self.get_number("few") or self.get_number("count")
+
     def count_halves(self) -> int:
         """Return 1 if the phrase adds half a unit, as in "a week and a half", else 0."""
         return int(self.get_kind("half") is not None or self.get_kind("count") is WordKind.ONE_AND_A_HALF)
@@ -141,9 +145,7 @@ def _read_distance(match: _RuleMatch, direction: int) -> tuple[int, list[DateRan
 
     Several days, weeks, months or years without a number, as in "weeks ago", give None.
     """
-    few, count = match.get_number("few"), match.get_number("count")
-    kind = match.get_kind("unit")
-    number = few or count
+    number, kind = match.get_count(), match.get_kind("unit")
     if number is None:
         if match.get_number("unit") != 1 and kind is not WordKind.TIME_UNIT:
             return None
@@ -165,7 +167,7 @@ def _read_distance_from_day(match: _RuleMatch, direction: int) -> tuple[int, lis
     units without a number, as in "weeks ago today", give None.
     """
     weekday, kind = match.get_number("weekday"), match.get_kind("unit")
-    number = match.get_number("few") or match.get_number("count") or match.get_number("unit")
+    number = match.get_count() or match.get_number("unit")
     if not number:
         return None
     number *= direction
@@ -195,7 +197,7 @@ def _read_distance_to_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | No
     if not direction or inner is None:
         return None
     weekday, kind, day = match.get_number("weekday"), match.get_kind("unit"), inner[1].first
-    number = match.get_number("few") or match.get_number("count")
+    number = match.get_count()
     if weekday is not None:
         named = build_day(_find_weekday(day, weekday, direction), "weekday")
     elif kind is None:
@@ -252,7 +254,7 @@ def _read_numbered_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
 def _read_days_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     """Read "two Fridays ago" and "a couple of weekends ago", counted from the last one before today."""
-    number, weekday = match.get_number("few") or match.get_number("count") or 1, match.get_number("weekday")
+    number, weekday = match.get_count() or 1, match.get_number("weekday")
     if weekday is None:
         return match.found.end(), [build_weekend(match.today - timedelta(weeks=number))]
     last = _find_weekday(match.today, weekday, -1)
@@ -271,7 +273,7 @@ def _read_rolling_period(match: _RuleMatch) -> tuple[int, list[DateRange]] | Non
     "The past day", hours and minutes give None.
     """
     kind, shift = match.get_kind("unit"), match.get_number("shift") or 0
-    number = match.get_number("few") or match.get_number("count")
+    number = match.get_count()
     if number is None:
         # "The past week" has a length, and "the past weeks" has not.
         is_one = match.get_number("unit") == 1
@@ -402,7 +404,7 @@ def _read_season(match: _RuleMatch) -> tuple[int, list[DateRange]]:
 
 def _read_seasons_ago(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     """Read "two summers ago", counted from the last one that has ended."""
-    season, number = match.get_number("season"), match.get_number("few") or match.get_number("count") or 1
+    season, number = match.get_number("season"), match.get_count() or 1
     assert season is not None
     return match.found.end(), [_find_season(match.today, season, -number)]
 
@@ -624,7 +626,7 @@ _CALENDAR_RULES: Final = _build_rules(
     (
         (
             "(?P<month> ENGLISH_MONTH) (?P<day> DAY_NUMBER) [DASH TO UNTIL] (?P<last_day> DAY_NUMBER)"
-            "MAYBE_OF_YEAR NO_UNIT"
+            "MAYBE_OF_YEAR (?! ANY_UNIT )"
         ),
         _read_days_of_month,
     ),
@@ -645,8 +647,8 @@ _CALENDAR_RULES: Final = _build_rules(
     ),
     (
         (
-            "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) NO_UNIT "
-            "MAYBE_OF_YEAR"
+            "(?: ANY_WEEKDAY COMMA? )? (?P<month> ENGLISH_MONTH) THE? (?P<day> DAY_NUMBER) "
+            "(?! ANY_UNIT ) MAYBE_OF_YEAR"
         ),
         _read_days_of_month,
     ),
