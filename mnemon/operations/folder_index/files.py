@@ -101,9 +101,8 @@ def _list_by_git(folder: Path) -> list[str] | None:
 
     Return None if git is not installed or fails, as outside of a repository.
     """
-    command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
     try:
-        listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+        listed = _run_git(folder, *_GIT_LIST, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
@@ -134,16 +133,18 @@ def _list_unreadable_folders(folder: Path) -> list[str]:
 
 def _list_ignored_folders(folder: Path) -> set[Path]:
     """Return the folders that a rule of git ignores, without those inside them."""
-    command = "git", *_NO_HOOK, "-C", str(folder)
-    listed = subprocess.run([*command, *_GIT_LIST_IGNORED], capture_output=True, check=False).stdout  # noqa: S603
+    listed = _run_git(folder, *_GIT_LIST_IGNORED)
     # The list also has folders in which git sees ignored files only, and which may have unreadable folders.
-    ignored = subprocess.run(  # noqa: S603
-        [*command, "check-ignore", "--stdin", "-z"],
-        input=b"\0".join(name for name in listed.split(b"\0") if name.endswith(b"/")),
-        capture_output=True,
-        check=False,  # the code is 1 if git ignores none
-    ).stdout
+    listed_folders = b"\0".join(name for name in listed.split(b"\0") if name.endswith(b"/"))
+    # The exit code is 1 if git ignores none.
+    ignored = _run_git(folder, "check-ignore", "--stdin", "-z", questions=listed_folders)
     return {folder / os.fsdecode(name) for name in ignored.split(b"\0") if name}
+
+
+def _run_git(folder: Path, *arguments: str, questions: bytes = b"", check: bool = False) -> bytes:
+    """Return the output of a command of git, which reads `questions` from its standard input."""
+    command = ("git", *_NO_HOOK, "-C", str(folder), *arguments)
+    return subprocess.run(command, input=questions, capture_output=True, check=check).stdout  # noqa: S603
 
 
 def _may_be_file(path: Path) -> bool:
