@@ -20,7 +20,7 @@ from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import require_head_revision
-from mnemon_infra.durables import CONSUMERS as CONSUMERS
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
 from mnemon_infra.models.language.registry import LanguageModels, open_language_models
 from mnemon_infra.telemetry.metrics import RUNNING

@@ -15,7 +15,7 @@ from mnemon.demo.facts import collect_facts
 from mnemon.demo.report import BotReplies, DemoReport, DuplicateMessage, RemovedMessages
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
 from mnemon.demo.view import DemoScreen
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import LOG
@@ -25,6 +25,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.embedded.stack import run_stack
 from mnemon_infra.vectors.temporary_vectors import reserve_vectors
 from mnemon_producers.client import MemoryClient

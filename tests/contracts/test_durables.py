@@ -7,10 +7,17 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from mnemon_consumers.app import CONSUMERS, build_consumer
+from mnemon_consumers.app import build_consumer
 from mnemon_infra.broker.provisioning.topology import STREAMS, build_consumer_config
 from mnemon_infra.config import Deployment
-from mnemon_infra.durables import ACK_WAIT, DURABLES, GRACEFUL_TIMEOUT, STATEMENT_TIMEOUT, DurableConsumer
+from mnemon_infra.durables import (
+    ACK_WAIT,
+    CONSUMERS,
+    DURABLES,
+    GRACEFUL_TIMEOUT,
+    STATEMENT_TIMEOUT,
+    DurableConsumer,
+)
 
 ROOT = Path(__file__).parents[2]
 NAMING_EVERY_CONSUMER = (

@@ -10,7 +10,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.search import candidates
 from mnemon_consumers.retrieve.search.query import query_embedder
 from mnemon_consumers.retrieve.search.scopes import facts
@@ -20,6 +20,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_producers.client import MemoryClient
 from tests.support.patience import PATIENT

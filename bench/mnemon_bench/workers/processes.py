@@ -11,10 +11,11 @@ from uuid import uuid4
 
 import psutil
 
-from mnemon_consumers.app import CONSUMERS, FOREGROUND
+from mnemon_consumers.app import FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.vectors.engines import reset_vectors
 

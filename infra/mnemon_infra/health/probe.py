@@ -24,7 +24,7 @@ from mnemon_infra.broker.provisioning.presence import LOG_ABSENT_STEP
 from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.broker.streams.log_comparison import LOG_CHANGE_STEP, LogReading, compare_log
 from mnemon_infra.broker.streams.restored_log import describe_replay
-from mnemon_infra.broker.streams.stream_listing import list_consumers, list_streams
+from mnemon_infra.broker.streams.stream_lists import list_consumers, list_streams
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, await_answer, list_pools
 from mnemon_infra.database.generations.generation_repository import Generation, list_generations

@@ -49,7 +49,7 @@ def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
 
     End the command if a name is unknown, or if no name is given.
     """
-    from mnemon_consumers.app import CONSUMERS
+    from mnemon_infra.durables import CONSUMERS
 
     chosen = tuple(dict.fromkeys(name for name in names if name))
     unknown = [name for name in chosen if name not in CONSUMERS]

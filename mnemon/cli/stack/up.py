@@ -99,8 +99,9 @@ async def up(
     """
     _prepare_folder(data)
     from mnemon.http.saved_port import PortTaken
-    from mnemon_consumers.app import CONSUMERS, FOREGROUND, run_consumers
+    from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
+    from mnemon_infra.durables import CONSUMERS
     from mnemon_infra.embedded.process import ServerPortTaken
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging

@@ -16,7 +16,7 @@ from mnemon_infra.broker.durable_progress import (
     get_applied_position,
 )
 from mnemon_infra.broker.provisioning.topology import STREAMS
-from mnemon_infra.broker.streams.stream_listing import list_consumers, list_streams
+from mnemon_infra.broker.streams.stream_lists import list_consumers, list_streams
 from mnemon_infra.durables import DURABLES
 
 SAMPLE_INTERVAL: Final = 0.5

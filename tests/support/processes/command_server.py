@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from mnemon_consumers.app import CONSUMERS
+from mnemon_infra.durables import CONSUMERS
 
 _REQUEST_BYTES = 1 << 17
 _STANDARD_STREAMS = 3

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mnemon_consumers.app import CONSUMERS
 from mnemon_infra.broker.connection import MAX_PAYLOAD, MINIMUM_VERSION
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.embedded.postgres import Postgres
 from tests.support.repository.command_lines import invocations, parse
 

@@ -9,10 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from mnemon_consumers.app import CONSUMERS
 from mnemon_contracts import login
 from mnemon_infra.config import Deployment
-from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
+from mnemon_infra.durables import CONSUMERS, DURABLES, GRACEFUL_TIMEOUT
 from tests.support.repository.helm_chart import CHART, ROOT, VALUE_FILES
 
 METADATA: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())

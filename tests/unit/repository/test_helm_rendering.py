@@ -10,8 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from mnemon_consumers.app import CONSUMERS
-from mnemon_infra.durables import DURABLES
+from mnemon_infra.durables import CONSUMERS, DURABLES
 from mnemon_infra.telemetry import endpoint, metrics
 from tests.support.repository.command_lines import parse
 from tests.support.repository.helm_chart import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.streams.stream_listing import list_consumers
+from mnemon_infra.broker.streams.stream_lists import list_consumers
 from mnemon_infra.durables import DURABLES
 
 

@@ -26,7 +26,7 @@ from mnemon_infra.broker.streams.restored_log import (
     RESTORED_END,
     UNFINISHED,
 )
-from mnemon_infra.broker.streams.stream_listing import list_consumers
+from mnemon_infra.broker.streams.stream_lists import list_consumers
 
 BATCH_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a batch with more than one message."""
@@ -39,7 +39,6 @@ TRIES: Final = 30
 
 PAUSE: Final = 0.5
 """Seconds between two attempts."""
-
 
 BATCH_HEADROOM: Final = 160
 """Maximum bytes of the headers of a batch: `Nats-Batch-Id`, `Nats-Batch-Sequence`, `Nats-Batch-Commit`."""

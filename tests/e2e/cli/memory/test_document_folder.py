@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_producers.client import MemoryClient
 from tests.support.patience import PATIENT
 from tests.support.processes.stack import CommandResult, mnemon

@@ -9,9 +9,10 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon.cli.memory.facts import save, search
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.processes.terminal import run_at_terminal

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import psycopg
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from tests.support.processes.stack import mnemon
 from tests.support.servers.qdrant import URL, locate_vectors
 from tests.support.stock_client import Stock, indexed

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.settings.store import read_settings
 from tests.support.processes.stack import mnemon
 from tests.support.processes.terminal import run_at_terminal

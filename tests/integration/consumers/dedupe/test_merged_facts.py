@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemon.operations.exports import markdown
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
@@ -14,6 +14,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep_candidates import list_owners_of_expired_facts
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import CONSUMERS
 from tests.integration.mnemon.operations.test_import_export import another, bring, exported
 from tests.support.admin.http_browser import browsing, words
 from tests.support.stock_client import Stock, indexed

@@ -8,12 +8,13 @@ from typing import Any
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, VERBS
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import build_ask_subject, build_chat_subject, build_memory_subject
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from tests.contracts.test_examples import FROM_A_NEWER_BOT
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed

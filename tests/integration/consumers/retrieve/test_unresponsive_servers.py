@@ -10,12 +10,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.search.query import query_embedder
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import engine, query_batcher
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write_settings
 from tests.support.servers.embedding_server import Endpoint

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from tests.support.admin.http_browser import browsing, words
 from tests.support.servers.qdrant import locate_vectors
 from tests.support.stock_client import Stock, indexed, persisted

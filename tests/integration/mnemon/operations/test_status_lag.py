@@ -15,7 +15,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
-from mnemon_infra.broker.streams.stream_listing import PAGE
+from mnemon_infra.broker.streams.stream_lists import PAGE
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient

@@ -8,11 +8,12 @@ import psycopg
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.models import tokens
 from mnemon_infra.models.embedders.wordllama import WordLlama
 from mnemon_infra.settings.store import change_settings, write_settings

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.search import hit_reranker
 from mnemon_consumers.retrieve.verbs import context as context_verb
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.patience import PATIENT

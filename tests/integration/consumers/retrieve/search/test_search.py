@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.search import term_statistics
 from mnemon_consumers.retrieve.search.facts.links import MOST_FACTS_PER_NAME
 from mnemon_consumers.retrieve.search.messages.rerank import load_weights
@@ -17,6 +17,7 @@ from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_applied_position
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.settings.store import write_settings
 from mnemon_infra.vectors.edge.engine import Edge
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable

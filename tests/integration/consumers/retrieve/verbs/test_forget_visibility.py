@@ -10,13 +10,14 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactEventRecord, load_fact_events
 from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write_settings
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve.memory.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
@@ -19,6 +19,7 @@ from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import load_fact_events
+from mnemon_infra.durables import CONSUMERS
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
