@@ -142,6 +142,14 @@ def check_body_size(body: bytes) -> None:
         )
 
 
+def measure_headers(headers: Mapping[str, str]) -> int:
+    """Return the bytes of the headers of a NATS message, which `max_payload` of the server counts.
+
+    The line that opens the headers and the one that ends them are not included.
+    """
+    return sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
+
+
 def _is_nested_deeper(value: object, levels: int) -> bool:
     """Return whether a value has more than `levels` levels of objects and arrays."""
     match value:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import nats.errors
 from nats.aio.client import Client
 
+from mnemon_contracts.base import measure_headers
 from mnemon_contracts.login import LoginUnusable, read_login_options, redact_address
 from mnemon_producers.errors import NotConnected
 
@@ -104,8 +105,7 @@ def require_payload_room(connection: Client, body: bytes, headers: Mapping[str, 
     """
     if not headers or 2 * len(body) < connection.max_payload:
         return  # headers have a few KB
-    size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
-    if size + _HEADER_FRAME > connection.max_payload:
+    if len(body) + measure_headers(headers) + _HEADER_FRAME > connection.max_payload:
         raise nats.errors.MaxPayloadError
 
 

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from mnemon_contracts.base import measure_headers
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import build_dead_letter_subject
@@ -157,7 +158,7 @@ async def _store_dead_letter(
 
 def measure_message(headers: Mapping[str, str], body: bytes) -> int:
     """Return an upper bound of the size of a message in bytes, which `max_payload` of the server limits."""
-    return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
+    return HEADROOM + len(body) + measure_headers(headers)
 
 
 def _compose_dead_letter(
