@@ -460,6 +460,7 @@ async def test_invalid_request_reaches_the_provider_as_it_is(bot: Bot) -> None:
     assert bot.model.received[-1].body == {"model": "m"}
 
 
+@pytest.mark.long
 async def test_anthropic_client_has_memory(bot: Bot) -> None:
     from anthropic import AuthenticationError
 

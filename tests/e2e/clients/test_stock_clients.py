@@ -67,6 +67,7 @@ async def test_node_scripts_publish_and_ask(shared: Up, node: Path) -> None:
     assert "cello" in done.out.splitlines()[-1], "from the question before"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not LOCOMO.is_dir(), reason="the LoCoMo files are not at hand: set LOCOMO_DATA to their folder"
 )

@@ -72,7 +72,8 @@ async def test_signal_ends_all_processes_also_during_start(fresh_up: Up) -> None
     await end_stack(fresh_up, signal.SIGINT)
 
 
-@pytest.mark.parametrize("command", [pytest.param("audit", marks=pytest.mark.long), "try"])
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["audit", "try"])
 async def test_terminated_command_stops_the_servers_that_it_started(fresh_up: Up, command: str) -> None:
     if command == "audit":  # `audit` needs the folder of a stopped stack
         await fresh_up.start()

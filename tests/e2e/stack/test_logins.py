@@ -126,6 +126,7 @@ async def test_refused_login_commands_say_why(tmp_path: Path, arguments: tuple[s
     assert bool(ended.err) == bool(code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "name"),
     [

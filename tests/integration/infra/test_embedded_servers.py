@@ -75,6 +75,7 @@ async def test_reused_pid_is_left_alone(data: Path, stranger: subprocess.Popen[b
     await server.stop()
 
 
+@pytest.mark.long
 async def test_stale_postgresql_lock_with_reused_pid_is_cleared(
     data: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
@@ -89,6 +90,7 @@ async def test_stale_postgresql_lock_with_reused_pid_is_cleared(
     await server.stop()
 
 
+@pytest.mark.long
 async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
     server = Postgres(data, None)
     await server.start()
@@ -104,6 +106,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
         lingering.kill()
 
 
+@pytest.mark.long
 async def test_start_of_a_killed_postgresql_raises_server_failed(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,12 +177,10 @@ async def test_a_port_that_is_taken_is_named(data: Path) -> None:
             await server.start()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [
-        "with space, comma",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("память", "long" * 30, "per%20cent+plus")),
-    ],
+    ["with space, comma", "память", "long" * 30, "per%20cent+plus"],
 )
 async def test_servers_start_in_folders_of_any_name(data: Path, name: str) -> None:
     folder = data / name
@@ -216,6 +217,7 @@ async def test_a_chosen_port_is_free_once_the_servers_of_a_killed_run_have_ended
     server.require_port(port)
 
 
+@pytest.mark.long
 async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> None:
     abandoned = data / "postgres.new-abandoned"
     abandoned.mkdir()
@@ -236,6 +238,7 @@ async def test_disk_of_the_folder_is_watched_with_a_qdrant_server_too(
         assert stack.deployment.vectors_folder == data / "vectors"
 
 
+@pytest.mark.long
 async def test_start_is_retried_only_after_the_end_of_a_server(data: Path, database_url: str) -> None:
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     starts = 0

@@ -58,9 +58,19 @@ async def test_with_a_key_the_files_contain_no_plain_text_and_the_log_is_readabl
 @pytest.mark.parametrize(
     ("written", "opened", "why"),
     [
-        ("one", None, "is encrypted, and MNEMON_LOG_KEY is not set: set MNEMON_LOG_KEY"),
         ("one", "another", "with a key other than MNEMON_LOG_KEY: set MNEMON_LOG_KEY"),
-        (None, "one", "is not encrypted, and MNEMON_LOG_KEY is set: unset MNEMON_LOG_KEY"),
+        pytest.param(
+            "one",
+            None,
+            "is encrypted, and MNEMON_LOG_KEY is not set: set MNEMON_LOG_KEY",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            None,
+            "one",
+            "is not encrypted, and MNEMON_LOG_KEY is set: unset MNEMON_LOG_KEY",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 async def test_another_key_is_refused_and_harms_nothing(

@@ -86,7 +86,7 @@ class BatchesSuite(LanguageSuite):
         assert model.batches is not None
         return model.batches
 
-    @pytest.mark.parametrize("order", ["as asked", "shuffled"])
+    @pytest.mark.parametrize("order", [pytest.param("as asked", marks=pytest.mark.long), "shuffled"])
     async def test_a_thousand_lines_are_answered_whatever_their_order(
         self, order: LineOrder, server: ProviderServer, batches: BatchApi
     ) -> None:

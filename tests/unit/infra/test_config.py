@@ -116,6 +116,7 @@ def test_no_variable_of_clients_tests_and_documents_is_misspelt() -> None:
     assert find_misspelt_variables(dict.fromkeys(names, "")) == {}
 
 
+@pytest.mark.long
 def test_command_warns_once_of_a_misspelt_variable_and_goes_on() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mnemon", "chat"],

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mnemon.operations.exports import markdown
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
@@ -48,6 +50,7 @@ async def facts(stock: Stock) -> dict[str, str]:
     return {each["id"]: each["text"] for each in (await stock.ask("read", min_seq=end))["facts"]}
 
 
+@pytest.mark.long
 async def test_merged_fact_keeps_former_versions_over_export_and_import(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path, database_url: str
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 DAY = 86_400.0
 
 
-@pytest.mark.parametrize("mode", ["online", "batch"])
+@pytest.mark.parametrize("mode", ["online", pytest.param("batch", marks=pytest.mark.long)])
 async def test_resting_conversation_is_read(online_extraction: ExtractionHarness, mode: str) -> None:
     await online_extraction.set(mode=mode, time_stamps__zone="Europe/Moscow")
     async with online_extraction.running():
@@ -145,6 +145,7 @@ async def test_a_tenant_without_budget_waits_and_others_go_on(online_extraction:
     assert all(each["usd"] > 0 for each in called)
 
 
+@pytest.mark.long
 async def test_extraction_is_disabled_and_enabled_per_tenant(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set("acme", enabled=False)
     async with online_extraction.running():

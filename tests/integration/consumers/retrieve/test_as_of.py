@@ -104,6 +104,7 @@ async def test_read_as_of_shows_the_state_of_that_moment(
     assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
 
 
+@pytest.mark.long
 async def test_search_as_of_finds_the_state_of_that_moment(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ async def test_read_right_after_publish_sees_the_event(stock: Stock) -> None:
         assert reply["seen_seq"] >= seq
 
 
+@pytest.mark.long
 async def test_unprojected_events_are_read_from_the_log(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:

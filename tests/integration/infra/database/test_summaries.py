@@ -51,7 +51,7 @@ async def live_ones(database: Database, limit: int) -> list[str]:
     return [each.id for each in found]
 
 
-@pytest.mark.parametrize("analysed", [False, True])
+@pytest.mark.parametrize("analysed", [False, pytest.param(True, marks=pytest.mark.long)])
 async def test_only_the_newest_summaries_of_a_long_conversation_are_read(
     database: Database, analysed: bool
 ) -> None:

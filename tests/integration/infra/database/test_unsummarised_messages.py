@@ -233,7 +233,7 @@ async def explained(connection: Connection, lookup: Lookup, parameters: dict[str
 
 @pytest.mark.parametrize("analysed", [False, True])
 @pytest.mark.parametrize("covered_by", ["summaries", "windows"])
-@pytest.mark.parametrize("conversation", [None, "talk"])
+@pytest.mark.parametrize("conversation", [pytest.param(None, marks=pytest.mark.long), "talk"])
 async def test_only_unsummarised_rows_are_read(
     database: Database, conversation: str | None, covered_by: CoveredBy, analysed: bool
 ) -> None:

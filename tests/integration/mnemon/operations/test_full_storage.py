@@ -58,6 +58,7 @@ async def fill_storage(connection: Client) -> None:
             await connection.jetstream(timeout=2).publish("chat.acme.u1.-.message.v1", b"x" * 6000)
 
 
+@pytest.mark.long
 async def test_restore_without_room_names_the_cause_and_continues(
     small_server: SmallNatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ async def test_restore_without_room_names_the_cause_and_continues(
     await connection.close()
 
 
+@pytest.mark.long
 async def test_command_at_a_full_server_names_its_storage(small_server: SmallNatsServer) -> None:
     connection = await connect(small_server.url, name="test")
     await provision(connection)

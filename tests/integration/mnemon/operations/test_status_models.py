@@ -91,6 +91,7 @@ async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(
     assert health.models.failing == ()
 
 
+@pytest.mark.long
 async def test_a_missing_key_is_a_problem(online_extraction: ExtractionHarness) -> None:
     deployment = online_extraction.deployment.model_copy(update={"model_url": None, "model_api_key": None})
     online_extraction = ExtractionHarness(online_extraction.stock, deployment, online_extraction.server)

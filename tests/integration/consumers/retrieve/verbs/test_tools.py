@@ -262,6 +262,7 @@ async def test_a_forgotten_fact_is_in_no_answer(stock: Stock, kept: int, mnemon:
     assert code(await stock.ask("forget", id="pf_002", query="tea")) == "bad_request"
 
 
+@pytest.mark.long
 async def test_read_your_writes_without_projections(deployment: Deployment, stock: Stock) -> None:
     """Without `persist`, every reply is read from the log."""
     async with run_consumers(("retrieve",), deployment):
