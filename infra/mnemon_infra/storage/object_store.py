@@ -2,14 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
 from mnemon_infra.process.data_folder import sync_path
+from mnemon_infra.storage.bucket_lock import BucketLock
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as RemoteStore
@@ -150,6 +151,28 @@ class BucketStore:
     def __init__(self, location: str, store: "RemoteStore") -> None:
         self.location = location
         self._store = store
+        self._lock: BucketLock | None = None
+
+    @asynccontextmanager
+    async def lock(self, name: str) -> AsyncIterator[None]:
+        """Keep other processes from the lock of this name during the block.
+
+        A write or removal within the block fails if another process has taken over the lock.
+
+        Raises:
+            BucketLocked: another process holds the lock, or has taken it over.
+            StoreUnavailable: the bucket cannot be read or written.
+        """
+        lock = BucketLock(self._store, name)
+        with self._convert_errors(name):
+            await lock.acquire()
+        self._lock = lock
+        try:
+            yield
+        finally:
+            self._lock = None
+            with self._convert_errors(name):
+                await lock.release()
 
     async def read(self, name: str) -> bytes:
         with self._convert_errors(name):
@@ -158,6 +181,7 @@ class BucketStore:
 
     async def write(self, name: str, body: bytes) -> None:
         with self._convert_errors(name):
+            await self._renew_lock()
             await self._store.put_async(name, body)
 
     async def list_names(self, folder: str) -> list[str]:
@@ -167,7 +191,12 @@ class BucketStore:
 
     async def delete(self, name: str) -> None:
         with suppress(ObjectMissing), self._convert_errors(name):
+            await self._renew_lock()
             await self._store.delete_async(name)
+
+    async def _renew_lock(self) -> None:
+        if self._lock:
+            await self._lock.renew()
 
     @contextmanager
     def _convert_errors(self, name: str) -> Iterator[None]:

@@ -3,8 +3,8 @@
 import asyncio
 import fcntl
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
@@ -22,7 +22,8 @@ from mnemon.operations.backup.manifest import (
     StoredFile,
 )
 from mnemon_infra.process.data_folder import FolderVersion
-from mnemon_infra.storage.object_store import LocalStore, ObjectMissing, ObjectStore
+from mnemon_infra.storage.bucket_lock import BucketLocked
+from mnemon_infra.storage.object_store import BucketStore, ObjectMissing, ObjectStore
 
 log = structlog.get_logger("backup")
 
@@ -33,6 +34,11 @@ _OWN_NAME: Final = re.compile(
     r"(\.\d+\.draft)?"
 )
 """Name of a file that `write_file` writes, or that an interrupted write leaves in a folder."""
+
+
+class _WrittenElsewhere(BackupUnusable):
+    def __init__(self, location: str) -> None:
+        super().__init__(f"another process is writing the backup in {location}: wait until that process ends")
 
 
 class BackupRepository:
@@ -158,37 +164,49 @@ class BackupRepository:
             await self._store.delete(name)
         return len(others)
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keep other backups from writing to the folder during the block; create the folder if absent.
-
-        A bucket has no lock.
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """Keep other backups from writing to the destination during the block; create a folder if absent.
 
         Raises:
             BackupUnusable: another process writes this backup, the folder cannot be written, or it is the
                 data folder of a stack, whose lock has the same name.
+            StoreUnavailable: the bucket cannot be read or written.
         """
-        if not isinstance(self._store, LocalStore):
-            yield
+        if not isinstance(self._store, BucketStore):
+            with _lock_folder(Path(self.location)):
+                yield
             return
-        folder = Path(self.location)
-        with suppress(OSError):  # the first write names the fault
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            lock = (folder / LOCK_NAME).open("a")
-        except OSError as error:
+            async with self._store.lock(LOCK_NAME):
+                yield
+        except BucketLocked:
+            raise _WrittenElsewhere(self.location) from None
+
+
+@contextmanager
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, which is created if absent, for the duration of the block.
+
+    Raises:
+        BackupUnusable: another process holds the lock, the folder cannot be written, or it is the data folder
+            of a stack.
+    """
+    with suppress(OSError):  # the next line names the fault
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        lock = (folder / LOCK_NAME).open("a")
+    except OSError as error:
+        raise BackupUnusable(
+            f"{folder} cannot be written: {error.strerror}. Make it writable, or name another folder"
+        ) from error
+    with lock:
+        if FolderVersion.read(folder):
             raise BackupUnusable(
-                f"{folder} cannot be written: {error.strerror}. Make it writable, or name another folder"
-            ) from error
-        with lock:
-            if FolderVersion.read(folder):
-                raise BackupUnusable(
-                    f"{folder} is the data folder of a stack: name another folder for the backup"
-                )
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BackupUnusable(
-                    f"another process is writing the backup in {folder}: wait until that process ends"
-                ) from None
-            yield
+                f"{folder} is the data folder of a stack: name another folder for the backup"
+            )
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _WrittenElsewhere(str(folder)) from None
+        yield

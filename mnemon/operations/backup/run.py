@@ -87,7 +87,7 @@ async def run_backup(
     None if there is no such file.
 
     Raises:
-        BackupUnusable: another process writes to the destination, or the folder cannot be written; or the
+        BackupUnusable: another process writes to the destination, the folder cannot be written, or the
             backup there is damaged, of another log, or encrypted in another way.
         KeyUnusable: the backup has another passphrase than the cipher, or only one of both has a passphrase.
         StoreUnavailable: the destination cannot be read or written.
@@ -96,7 +96,7 @@ async def run_backup(
         RestoreUnfinished: a restore into the log has not ended.
         nats.errors.Error: the server does not answer.
     """
-    with repository.lock():
+    async with repository.lock():
         return await _BackupRun(connection, repository, progress, size).perform(logins)
 
 

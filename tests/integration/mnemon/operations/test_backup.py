@@ -46,9 +46,11 @@ from mnemon_infra.broker.streams.restored_log import FILLER_SUBJECT, RestoreUnfi
 from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.delivery import STORED_AT
 from mnemon_infra.embedded.nats_server import RESTORE_MAX_PAYLOAD, NatsServer
+from mnemon_infra.process.cancellation import run_task
 from mnemon_infra.settings.api_keys import issue_key, open_api_keys
 from mnemon_infra.settings.history import read_history, read_settings_at
 from mnemon_infra.settings.store import change_settings
+from mnemon_infra.storage import bucket_lock
 from mnemon_infra.storage.erasure_register import RegisterEntry
 from mnemon_infra.storage.object_store import LocalStore, open_object_store
 from tests.support.servers.bucket_server import BUCKET, serve_bucket
@@ -750,8 +752,30 @@ async def test_an_erasure_in_the_log_is_not_applied_again(stock: Stock, folder: 
 
 
 async def test_two_runs_do_not_write_one_backup(stock: Stock, folder: Path) -> None:
-    with repository(folder).lock(), pytest.raises(BackupUnusable, match="another process"):
-        await back_up(stock.connection, folder)
+    async with repository(folder).lock():
+        with pytest.raises(BackupUnusable, match="another process"):
+            await back_up(stock.connection, folder)
+
+
+async def test_two_runs_do_not_write_one_backup_in_a_bucket(
+    stock: Stock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_lock, "RENEWAL_SECONDS", 0.0)
+    monkeypatch.setattr(bucket_lock, "POLL_SECONDS", 0.05)
+    with serve_bucket() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        location = f"s3://{BUCKET}/{tmp_path.name}"
+        holder, other = (BackupRepository(open_object_store(location), NoCipher()) for _ in range(2))
+
+        async def keep_alive() -> None:
+            while True:
+                await holder.write_file("segments/", ".jsonl.gz", b"1")
+
+        async with holder.lock(), run_task(keep_alive()):
+            with pytest.raises(BackupUnusable, match=f"another process is writing .* {location}"):
+                await run_backup(stock.connection, other, None, ignore_progress)
+        assert (await run_backup(stock.connection, other, None, ignore_progress)).manifest.is_complete
 
 
 async def test_an_empty_log_can_be_backed_up(stock: Stock, folder: Path, other: Client) -> None:
