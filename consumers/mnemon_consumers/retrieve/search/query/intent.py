@@ -30,6 +30,7 @@ from mnemon_consumers.retrieve.search.query.periods.period_split import (
     find_periods,
     split_at_periods,
 )
+from mnemon_consumers.retrieve.search.query.plans import mentions_plans
 from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.models.words import bm25, concepts
 
@@ -91,25 +92,11 @@ day morning afternoon evening night earlier will don
 """
 """Words of questions about everything that was said or done, with no topic of their own."""
 
-_PLANS: Final = """
-will shall should must plan plans planned planning going gonna doing upcoming tomorrow next ll
-будет будут буду будем будешь будете план планы планов планам планах предстоит предстоят надо нужно
-планирую планируем планируешь планируете планирует планируют планировал планировала планировали
-собираюсь собираемся собираешься собираетесь собирается собираются собирался собиралась собирались
-завтра послезавтра следующий следующая следующее следующие следующего следующей следующем следующую
-следующим следующих
-"""
 _BEFORE_OR_AFTER: Final = "before after until till than prior до после раньше позже к ко"
 _TOPIC_PREPOSITIONS: Final = "by through по о об обо про"
 _DISCUSSION_WORDS: Final = """
 talk talked talking chat chatted chatting speak spoke spoken write wrote written conversation
 """
-
-PLANS: Final = frozenset(_PLANS.split())
-"""Words of questions about plans and the future."""
-
-PAST_AUXILIARIES: Final = frozenset(("was", "were", "been"))
-"""Words beside which "going" and "doing" speak of the past."""
 
 BEFORE_OR_AFTER: Final = frozenset(_BEFORE_OR_AFTER.split())
 """Words of questions about the time before or after a period."""
@@ -238,20 +225,11 @@ class QueryIntent:
             return False
         topic = " ".join(each.text for each in self._undated_words if each not in self._names)
         return (
-            not self._speaks_of_plans
+            not mentions_plans(self.text[:LOOKED_AT])
             and BEFORE_OR_AFTER.isdisjoint(each.text.lower() for each in self._undated_words)
             and _is_within_periods(self._split.gaps)
             and frozenset(bm25.weigh_query(topic).indices) <= _list_general_terms()
         )
-
-    @property
-    def _speaks_of_plans(self) -> bool:
-        words = _WORD.findall(self.text[:LOOKED_AT])
-        # Will is also a name within a sentence, and "was going on" is past.
-        others = {"will"} if "Will" in words[1:] else set()
-        if not PAST_AUXILIARIES.isdisjoint(self._word_set):
-            others |= {"going", "doing"}
-        return not (PLANS - others).isdisjoint(self._word_set)
 
     @property
     def has_name(self) -> bool:

@@ -1,9 +1,9 @@
-"""Ranges of days that a phrase names: days, weeks, months, seasons and years, and parts of them."""
+"""Ranges of days that a phrase names: days, weeks, months, seasons, years and decades, and parts of them."""
 
 from datetime import date, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
-Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "other"]
+Unit: TypeAlias = Literal["day", "weekday", "week", "month", "season", "year", "decade", "other"]
 
 
 class DateRange(NamedTuple):
@@ -62,6 +62,11 @@ def build_year(year: int) -> DateRange:
     return _build_months(year, 1, 12, "year")
 
 
+def build_decade(year: int) -> DateRange:
+    """Return the days of the ten years from `year` on."""
+    return _build_months(year, 1, 120, "decade")
+
+
 def set_year(dates: DateRange, year: int) -> DateRange:
     """Return the days of a yearly range, such as a month, in another year."""
     years = year - dates.first.year
@@ -73,7 +78,7 @@ def set_year(dates: DateRange, year: int) -> DateRange:
 
 def cut_date_range(dates: DateRange, number: int, parts: int) -> DateRange:
     """Return part `number`, from 0 on, of `parts` equal parts of a range, in whole months or whole days."""
-    months = {"year": 12, "season": 3}.get(dates.unit, 0)
+    months = {"decade": 120, "year": 12, "season": 3}.get(dates.unit, 0)
     if months and months % parts == 0:
         count = months // parts
         part = _build_months(dates.first.year, dates.first.month + number * count, count, "other")

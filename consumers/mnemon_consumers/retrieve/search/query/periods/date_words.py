@@ -24,6 +24,8 @@ class WordKind(StrEnum):
     """`2024-01`; the value is year and month."""
     SEVERAL_YEARS = "R"
     """`2023-2024`, `2023/24`; the value is the first and the last year."""
+    DECADE = "="
+    """`2010s`, «2010-х»; the value is the first year."""
     YEAR = "Y"
     ORDINAL_YEAR = "5"
     """A Russian year with its ending, which is no other number: «2020-м»."""
@@ -33,7 +35,9 @@ class WordKind(StrEnum):
     ONE_AND_A_HALF = "1"
     FEW = "Q"
     ROUGHLY = "~"
-    """«около», «больше» (about, more than) before a single unit: «около месяца назад» (about a month ago)."""
+    """«больше» (more than) before a single unit: «больше месяца назад» (more than a month ago)."""
+    AROUND = "!"
+    """`around`, «около», «под»: "around 2020", «около месяца назад» (about a month ago)."""
     ORDINAL = "O"
     DAY_OF_MONTH = "4"
     """«числа», after the number of a day: «14 числа прошлого месяца» (the 14th of last month)."""
@@ -145,7 +149,8 @@ _TOKEN: Final = re.compile(
     (?P<slashed>(?<![\w.,/-])[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?![\w/]))|
     (?P<iso_month>(?<![\w.,/-])[0-9]{4}-(?:0[1-9]|1[0-2])(?![\w-]))|
     (?P<years>(?<![\w.,/-])(?:19|20)[0-9]{2}(?:\s?[-/–—]\s?(?:19|20)[0-9]{2}|[-/–—][0-9]{2})(?![\w/-]))|
-    (?P<other>(?![0-9]{1,2},(?:19|20)[0-9]{2}(?![\w.,:/]))[0-9]+(?:[.,:/][0-9]+)+|(?:19|20)[0-9]0-[хе](?!\w))|
+    (?P<other>(?![0-9]{1,2},(?:19|20)[0-9]{2}(?![\w.,:/]))[0-9]+(?:[.,:/][0-9]+)+)|
+    (?P<decade>(?:19|20)[0-9]0(?:s|-[хе])(?!\w))|
     (?P<ordinal>[0-9]{1,2}(?:st|nd|rd|th|-?(?:го|ое|е|й|ый|я|ая|ю|ую))(?!\w))|
     (?P<year>(?:19|20)[0-9]{2}-(?:го|м|му|й)(?!\w))|
     (?P<digits>(?:19|20)[0-9]{2}(?=гг?\b)|\w+)|
@@ -240,7 +245,8 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
     **_map_words(_KIND.ONE_AND_A_HALF, 1, "полтора полторы полутора"),
     **_map_words(_KIND.FEW, 2, "couple пара пару пары"),
     **_map_words(_KIND.FEW, 3, "few several несколько нескольких"),
-    **_map_words(_KIND.ROUGHLY, 1, "около больше более меньше менее"),
+    **_map_words(_KIND.ROUGHLY, 1, "больше более меньше менее"),
+    **_map_words(_KIND.AROUND, 1, "around circa около под"),
     **_map_series(
         _KIND.ORDINAL,
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
@@ -482,6 +488,8 @@ def _read_number(match: re.Match[str], plain: str) -> DateWord:
             last = first // 100 * 100 + last if is_short else last
             if last == first + 1 or (first < last and not is_short):
                 return DateWord(_KIND.SEVERAL_YEARS, (first, last))
+        case "decade":
+            return DateWord(_KIND.DECADE, numbers[0])
         case "year":
             return DateWord(_KIND.ORDINAL_YEAR, numbers[0])
         case "ordinal":

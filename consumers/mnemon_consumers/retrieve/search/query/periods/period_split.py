@@ -31,7 +31,7 @@ class PeriodSplit(NamedTuple):
 _ROLES_OF_DATES: Final = compile_pattern(
     "[DATE ISO_MONTH SEVERAL_YEARS YEAR ORDINAL_YEAR MONTH AMBIGUOUS_MONTH SHORT_MONTH RUSSIAN_MONTH SEASON "
     "IN_SEASON WEEKDAY RUSSIAN_WEEKDAY WEEKDAYS NAMED_DAY PART_OF_DAY DAY_UNIT WEEK_UNIT MONTH_UNIT "
-    "YEAR_UNIT TIME_UNIT WEEKEND WEEKENDS HALF_YEAR "
+    "YEAR_UNIT TIME_UNIT WEEKEND WEEKENDS HALF_YEAR DECADE "
     "FORTNIGHT NIGHTS SEASONS SHORT_WEEKDAY DAY_OF_MONTH RECENT_DAYS ORDINAL]"
 )
 """Roles of words. A text without a word in one of these roles names no period."""
@@ -48,7 +48,8 @@ def find_periods(text: str, now: datetime) -> tuple[QueryPeriod, ...]:
     """Find the periods that a text names, in their order in the text.
 
     Weeks begin on Monday, seasons are those of the northern hemisphere, and a weekday without more words is
-    the last day of this name before today, as a day without a month, such as "the 14th", is the last one.
+    the last day of this name before today, as a day without a month, such as "the 14th", is the last one; in
+    a question about the future, such as "What am I doing on Friday?", it is the next one.
     "A week ago" and "in two months" mean a period as long as the unit, around that day. "Last month" is a
     month of the calendar, "the last month" ends today, and "the other day" is one of the seven days before
     today. The first week of a month or a year is its first seven days; the beginning, the middle and the end
@@ -68,7 +69,7 @@ def split_at_periods(text: str, now: datetime) -> PeriodSplit:
     roles = "".join(word.kind for word in words)
     if _ROLES_OF_DATES.search(roles) is None:
         return PeriodSplit((), (tuple(words),))
-    sentence = DateSentence(words, roles, now)
+    sentence = DateSentence(text, words, roles, now)
     found = _join_phrases(find_phrases(sentence), roles)
     periods: list[QueryPeriod] = []
     for each in found:

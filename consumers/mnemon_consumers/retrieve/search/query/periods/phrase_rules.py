@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, NamedTuple, TypeAlias
 
 from mnemon_consumers.retrieve.search.query.periods.date_range import (
     DateRange,
     Unit,
     build_day,
+    build_decade,
     build_month,
     build_season,
     build_week,
@@ -20,11 +22,14 @@ from mnemon_consumers.retrieve.search.query.periods.date_range import (
 )
 from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, Meaning, WordKind
 from mnemon_consumers.retrieve.search.query.periods.role_pattern import compile_pattern
+from mnemon_consumers.retrieve.search.query.plans import asks_about_future
 
 
-class DateSentence(NamedTuple):
-    """The words of a text, the kind of each as one character, and the moment of the query."""
+@dataclass(frozen=True)
+class DateSentence:
+    """A text, its words, the kind of each as one character, and the moment of the query."""
 
+    text: str
     words: Sequence[DateWord]
     roles: str
     now: datetime
@@ -32,6 +37,10 @@ class DateSentence(NamedTuple):
     @property
     def today(self) -> date:
         return self.now.date()
+
+    @cached_property
+    def asks_about_future(self) -> bool:
+        return asks_about_future(self.text)
 
 
 class Phrase(NamedTuple):
@@ -67,6 +76,20 @@ class _RuleMatch(NamedTuple):
         """Return the kind of the word that a group of the pattern matched; None if it matched none."""
         place = self.found.start(name) if name in self.found.re.groupindex else -1
         return self.sentence.words[place].kind if place >= 0 else None
+
+    def is_in_future(self) -> bool:
+        """Return whether the day of the phrase is in the future, as in "What am I doing on Friday?".
+
+        A day after "since", in a range of days, or as a topic is not.
+        """
+        start = self.found.start()
+        is_coming = _NOT_COMING.search(self.sentence.roles, max(0, start - 4), start) is None
+        return is_coming and not self.is_topic() and self.sentence.asks_about_future
+
+    def is_topic(self) -> bool:
+        """Return whether the word before the phrase makes it a topic or a purpose: «о пятнице»."""
+        start = self.found.start()
+        return start > 0 and self.sentence.words[start - 1].text.lower() in _NO_TIME
 
     def get_count(self) -> int | None:
         """Return the number of units, as of "two weeks" or "a couple of weeks"; None if there is none."""
@@ -108,6 +131,17 @@ _HALF_LENGTHS: Final = {
 }
 """Number of days in half a unit, by which the period of a phrase such as "two weeks ago" extends before and
 after the day that is so far away. A fortnight ago is two weeks ago."""
+
+_WHOLE_UNITS: Final[frozenset[Unit]] = frozenset(("week", "month", "season", "year", "decade"))
+"""Units of the periods that have parts, as in "the end of May"."""
+
+_NO_TIME: Final = frozenset(["о", "об", "про", "к", "ко"])
+"""Prepositions after which a day is a topic or a purpose."""
+
+_NOT_COMING: Final = compile_pattern(
+    "(?: [SINCE FROM FROM_OR_SINCE OF TO UNTIL DASH] | BETWEEN (?: THE? ANY_WEEKDAY AND )? ) THE? $"
+)
+"""Roles before a day that is past, or one end of a range of days."""
 
 _MONTHS: Final = {WordKind.MONTH_UNIT: 1, WordKind.HALF_YEAR: 6, WordKind.YEAR_UNIT: 12}
 """Number of months in a unit."""
@@ -188,16 +222,18 @@ def _find_weekday(day: date, weekday: int, direction: int) -> date:
 
 
 def _read_distance_to_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "two weeks before 5 May", "the week after 5 May" and "the Sunday before 5 May".
+    """Read "two weeks before 5 May", "the week after 5 May" and "the Sunday before last week".
 
-    If no day follows, or several units have no number, as in "weeks before 5 May", the result is None.
+    A distance from a longer period begins at its first day, or after its last day. If no period follows, or
+    several units have no number, as in "weeks before 5 May", the result is None.
     """
     direction = match.get_number("direction")
-    inner = _read_following_day(match)
-    if not direction or inner is None:
+    inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
+    if not direction or inner is None or len(inner.ranges) != 1:
         return None
-    weekday, kind, day = match.get_number("weekday"), match.get_kind("unit"), inner[1].first
-    number = match.get_count()
+    (dates,) = inner.ranges
+    day = dates.first if direction < 0 else dates.after - timedelta(days=1)
+    weekday, kind, number = match.get_number("weekday"), match.get_kind("unit"), match.get_count()
     if weekday is not None:
         named = build_day(_find_weekday(day, weekday, direction), "weekday")
     elif kind is None:
@@ -212,11 +248,11 @@ def _read_distance_to_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | No
         named = DateRange(first, last + timedelta(days=1))
     else:
         return None
-    return inner[0], [named._replace(is_yearly=inner[1].is_yearly)]
+    return inner.end, [named._replace(is_yearly=dates.is_yearly)]
 
 
 def _read_following_day(match: _RuleMatch) -> tuple[int, DateRange] | None:
-    """Read the day after a phrase such as "the week of"; None if no single day follows."""
+    """Read the day after "the week of"; None if no single day follows."""
     inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
     if inner is None or [each.unit for each in inner.ranges] != ["day"]:
         return None
@@ -233,15 +269,19 @@ def _read_recent_days(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 def _read_day_of_month(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
     """Read "the 14th of last month"; None if the month has no such day.
 
-    Without a month, as in «14 числа» (on the 14th), the day is the last one before today.
+    Without a month, as in «14 числа» (on the 14th), the day is the last one before today; in a question about
+    the future, it is the first from today on.
     """
     day, last, shift = (match.get_number(name) for name in ("day", "last_day", "shift"))
     assert day is not None
-    for each in (0, -1, -2) if shift is None else (shift,):
+    is_future = shift is None and match.is_in_future()
+    for each in ((0, 1, 2) if is_future else (0, -1, -2)) if shift is None else (shift,):
         month = build_month(match.today.year, match.today.month + each)
         first = month.first + timedelta(days=day - 1)
         after = month.first + timedelta(days=last or day)
-        if month.first <= first < after <= month.after and (shift is not None or first < match.today):
+        if month.first <= first < after <= month.after and (
+            shift is not None or (first >= match.today if is_future else first < match.today)
+        ):
             return match.found.end(), [DateRange(first, after, "other" if last else "day")]
     return None
 
@@ -431,6 +471,17 @@ def _read_year(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     return match.found.end(), [build_year(year)]
 
 
+def _read_rough_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "around 2020"; "around 2000" is as often a price, and gives None."""
+    return None if (match.get_number("year") or 0) % 100 == 0 else _read_year(match)
+
+
+def _read_decade(match: _RuleMatch) -> tuple[int, list[DateRange]]:
+    decade = match.get_number("decade")
+    assert decade is not None
+    return match.found.end(), [build_decade(decade)]
+
+
 def _read_unit(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     """Read "last week", "the month before last" and "this weekend"."""
     shift = (match.get_number("shift") or 0) + (match.get_number("before") or 0)
@@ -454,9 +505,10 @@ def _read_weekday(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     assert weekday is not None
     if shift is not None:
         shift += match.get_number("before") or 0
-    if match.get_kind("shift") is WordKind.COMING:
+    is_bare = shift is None and weeks is None
+    if match.get_kind("shift") is WordKind.COMING or (is_bare and match.is_in_future()):
         day = _find_weekday(match.today, weekday, 1)
-    elif weeks is None and (shift is None or shift < 0):
+    elif is_bare or (weeks is None and shift is not None and shift < 0):
         day = _find_weekday(match.today, weekday, -1) + timedelta(weeks=1 + (shift or -1))
     else:
         weeks = shift if weeks is None else weeks
@@ -472,8 +524,11 @@ def _read_named_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
 
 
 def _read_this_weekend(match: _RuleMatch) -> tuple[int, list[DateRange]]:
-    """Read "at the weekend" as the current weekend on a Saturday or Sunday, else as the last weekend."""
-    shift = 0 if match.today.weekday() >= 5 else -1
+    """Read "at the weekend" as the current weekend on a Saturday or Sunday, else as the last weekend.
+
+    In a question about the future, it is the current or the coming weekend.
+    """
+    shift = 0 if match.today.weekday() >= 5 or match.is_in_future() else -1
     return match.found.end(), [build_weekend(match.today + timedelta(weeks=shift))]
 
 
@@ -497,13 +552,13 @@ def _read_phrase_in_year(match: _RuleMatch) -> tuple[int, list[DateRange]] | Non
 def _read_whole_period(match: _RuleMatch) -> tuple[int, tuple[DateRange, ...]] | None:
     """Read the period that a part belongs to: "the beginning OF LAST MONTH", "the end OF THE WEEK".
 
-    If no week, month, season or year follows the part, the result is None.
+    If no week, month, season, year or decade follows the part, the result is None.
     """
     kind = match.get_kind("unit")
     if kind is not None:
         return match.found.end(), (_build_unit(kind, match.today, 0),)
     inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_PART)
-    if inner is None or any(dates.unit not in ("week", "month", "season", "year") for dates in inner.ranges):
+    if inner is None or any(dates.unit not in _WHOLE_UNITS for dates in inner.ranges):
         return None
     return inner.end, inner.ranges
 
@@ -744,12 +799,16 @@ _BARE_RULES: Final = _build_rules(
     ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
     ("(?P<season> SEASON)", _read_season),
     ("(?P<year> ANY_YEAR) YEAR_UNIT?", _read_year),
+    ("(?P<decade> DECADE) YEAR_UNIT?", _read_decade),
 )
 """Rules for words that name a period after "the end of", and may mean another thing elsewhere."""
 
 _GUARDED_RULES: Final = _build_rules(
     (
-        "(?: ANY_WEEKDAY COMMA? THE | (?<= [ON SINCE UNTIL BEFORE] THE) ) (?P<day> ORDINAL) CLAUSE_END",
+        (
+            "(?: ANY_WEEKDAY COMMA? THE | (?<= [ON SINCE UNTIL BEFORE AROUND] THE) ) (?P<day> ORDINAL)"
+            "CLAUSE_END"
+        ),
         _read_numbered_day,
     ),
     ("(?<= [IN DURING SINCE]) (?P<month> SHORT_MONTH) (?! POSSESSIVE )", _read_month),
@@ -771,8 +830,16 @@ _GUARDED_RULES: Final = _build_rules(
     ("YEAR_UNIT (?P<year> ANY_YEAR)", _read_year),
     ("(?<= [IN DURING SINCE]) (?P<year> YEAR)", _read_year),
     (
-        "(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> YEAR) (?! [OTHER ROUGHLY] )",
+        (
+            "(?: (?<= ON) | (?<= TIME_PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> YEAR)"
+            "(?! [OTHER ROUGHLY AROUND] )"
+        ),
         _read_year,
+    ),
+    ("(?<= AROUND) (?P<year> YEAR) CLAUSE_END", _read_rough_year),
+    (
+        "(?: (?<= ON) | (?<= [IN ON DURING SINCE] THE) ) (?P<decade> DECADE) YEAR_UNIT?",
+        _read_decade,
     ),
     ("(?: (?<= PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> ORDINAL_YEAR)", _read_year),
     (
