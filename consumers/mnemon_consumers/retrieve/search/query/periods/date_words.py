@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
+from mnemon_consumers.retrieve.search.query.periods.holidays import HOLIDAY_NAMES, Holiday
 from mnemon_infra.models import months
 
 
@@ -62,6 +63,8 @@ class WordKind(StrEnum):
     """`Wed`, «ср»."""
     WEEKDAYS = "2"
     """Several days of one name: `Mondays`."""
+    HOLIDAY = "&"
+    """A holiday; the value is a `Holiday`."""
     NAMED_DAY = "r"
     """A day relative to today; the value is the distance in days."""
     PART_OF_DAY = "G"
@@ -191,6 +194,22 @@ confide confides confided disappointed
 _WORDS_BEFORE_THEME: Final = frozenset(_BEFORE_THEME.split())
 """Words after which `in` is no preposition of time: "interested in Jan"."""
 
+_HOLIDAY_WORDS: Final = frozenset(word for name in HOLIDAY_NAMES for word in (name, name.partition(" ")[0]))
+"""Names of holidays, and words with which one may begin: the word after them decides whether it is one."""
+
+_ATTRIBUTIVE: Final = frozenset(
+    name
+    for name, holiday in HOLIDAY_NAMES.items()
+    if name.isascii() or holiday in (Holiday.MAY_HOLIDAYS, Holiday.VICTORY_DAY)
+)
+"""Holidays whose names mean another thing before a noun: "Christmas party", «майские жуки» (May bugs)."""
+
+_AFTER_HOLIDAY: Final = """
+я ты он она мы вы они мой моя мои у с со из для при если когда где куда что кто
+"""
+_WORDS_AFTER_HOLIDAY: Final = _WORDS_AFTER_BACK.union(_AFTER_HOLIDAY.split())
+"""Words that may follow a holiday; before another word, as in "Easter eggs", it is a part of a name."""
+
 _NAMESAKES: Final = frozenset(["марта", "марте", "марту", "мая", "мае", "маю"])
 """Forms of Russian months that, with a capital letter, are given names: «Марта» (Martha)."""
 
@@ -315,6 +334,7 @@ _LEXICON: Final[Mapping[str, DateWord]] = {
         "суббота субботу субботы субботе субботой",
         "воскресенье воскресенья воскресенью воскресеньем",
     ),
+    **{name: DateWord(_KIND.HOLIDAY, holiday) for name, holiday in HOLIDAY_NAMES.items()},
     **_map_words(_KIND.NAMED_DAY, -2, "позавчера"),
     **_map_words(_KIND.NAMED_DAY, -1, "yesterday вчера"),
     **_map_words(_KIND.NAMED_DAY, 0, "today tonight сегодня"),
@@ -441,6 +461,9 @@ def split_date_words(text: str) -> list[DateWord]:
         if is_verb or (before == "back" and plain not in _WORDS_AFTER_BACK):
             words[-1] = words[-1]._replace(kind=_KIND.OTHER)
         word = _read_word(plain) if match.lastgroup in _WORDS else _read_number(match, plain)
+        if before in _HOLIDAY_WORDS and (name := _extend_holiday(words, before, word, written)):
+            before = name
+            continue
         if plain == "in" and before in _WORDS_BEFORE_THEME:
             word = DateWord(_KIND.OTHER)
         elif (before, plain) == ("на", "днях"):
@@ -456,6 +479,26 @@ def split_date_words(text: str) -> list[DateWord]:
             words.append(word._replace(text=written))
         tens = _TENS.get(plain, 0)
     return words
+
+
+def _extend_holiday(words: list[DateWord], name: str, word: DateWord, written: str) -> str | None:
+    """Join a word to the holiday at the end of `words`, as "Eve" to "New Year's", and return the new name.
+
+    A noun that does not belong to the name, such as that of "Christmas party", ends the role of the holiday.
+    """
+    if word.kind is _KIND.POSSESSIVE:
+        words.append(word._replace(text=written))
+        return name
+    place = -2 if words[-1].kind is _KIND.POSSESSIVE else -1
+    plain = written.lower().replace("ё", "е")
+    longer = f"{name} {plain}"
+    if longer in HOLIDAY_NAMES:
+        joined = " ".join(each.text for each in words[place:])
+        words[place:] = [_LEXICON[longer]._replace(text=f"{joined} {written}")]
+        return longer
+    if name in _ATTRIBUTIVE and word.kind is _KIND.OTHER and plain not in _WORDS_AFTER_HOLIDAY:
+        words[place] = words[place]._replace(kind=_KIND.OTHER)
+    return None
 
 
 def _read_word(plain: str) -> DateWord:

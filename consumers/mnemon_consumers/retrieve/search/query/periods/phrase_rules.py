@@ -21,6 +21,7 @@ from mnemon_consumers.retrieve.search.query.periods.date_range import (
     set_year,
 )
 from mnemon_consumers.retrieve.search.query.periods.date_words import DateWord, Meaning, WordKind
+from mnemon_consumers.retrieve.search.query.periods.holidays import HOLIDAY_DATES, Holiday
 from mnemon_consumers.retrieve.search.query.periods.role_pattern import compile_pattern
 from mnemon_consumers.retrieve.search.query.plans import asks_about_future
 
@@ -87,7 +88,7 @@ class _RuleMatch(NamedTuple):
         return is_coming and not self.is_topic() and self.sentence.asks_about_future
 
     def is_topic(self) -> bool:
-        """Return whether the word before the phrase makes it a topic or a purpose: «о пятнице»."""
+        """Return whether the word before the phrase makes it a topic or a purpose: «про Новый год»."""
         start = self.found.start()
         return start > 0 and self.sentence.words[start - 1].text.lower() in _NO_TIME
 
@@ -136,7 +137,7 @@ _WHOLE_UNITS: Final[frozenset[Unit]] = frozenset(("week", "month", "season", "ye
 """Units of the periods that have parts, as in "the end of May"."""
 
 _NO_TIME: Final = frozenset(["о", "об", "про", "к", "ко"])
-"""Prepositions after which a day is a topic or a purpose."""
+"""Prepositions after which a day is a topic or a purpose: «подарки к Новому году» (gifts for New Year)."""
 
 _NOT_COMING: Final = compile_pattern(
     "(?: [SINCE FROM FROM_OR_SINCE OF TO UNTIL DASH] | BETWEEN (?: THE? ANY_WEEKDAY AND )? ) THE? $"
@@ -222,13 +223,13 @@ def _find_weekday(day: date, weekday: int, direction: int) -> date:
 
 
 def _read_distance_to_day(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
-    """Read "two weeks before 5 May", "the week after 5 May" and "the Sunday before last week".
+    """Read "two weeks before 5 May", "the week after Christmas" and "the Sunday before last week".
 
     A distance from a longer period begins at its first day, or after its last day. If no period follows, or
     several units have no number, as in "weeks before 5 May", the result is None.
     """
     direction = match.get_number("direction")
-    inner = _read_phrase(match.sentence, match.found.end(), _CALENDAR_RULES)
+    inner = _read_phrase(match.sentence, match.found.end(), _RULES_AFTER_DISTANCE)
     if not direction or inner is None or len(inner.ranges) != 1:
         return None
     (dates,) = inner.ranges
@@ -482,6 +483,43 @@ def _read_decade(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     return match.found.end(), [build_decade(decade)]
 
 
+def _read_holiday(match: _RuleMatch) -> tuple[int, list[DateRange]] | None:
+    """Read "Christmas last year", "last Christmas" and "at Easter".
+
+    Without more words, a holiday that has other dates in each year is the latest one that has begun or, in a
+    question about the future, the next one. After a preposition that makes the holiday a topic or a purpose,
+    the result is None.
+    """
+    year, shift = match.get_year(), match.get_number("shift")
+    builders = HOLIDAY_DATES[Holiday(match.get_number("holiday") or 0)]
+    if year is not None:
+        return match.found.end(), [build(year)._replace(is_yearly=False) for build in builders]
+    if shift is not None:
+        nearest = [_find_holiday(match.today, build, shift) for build in builders]
+        return match.found.end(), [each._replace(is_yearly=False) for each in nearest]
+    if match.is_topic():
+        return None
+    named = [build(match.today.year) for build in builders]
+    if match.is_in_future():
+        named = [
+            each if each.is_yearly else _find_holiday(match.today, build, 1)
+            for each, build in zip(named, builders, strict=True)
+        ]
+    elif match.today < named[0].first and not named[0].is_yearly:
+        named = [build(match.today.year - 1) for build in builders]
+    return match.found.end(), named
+
+
+def _find_holiday(today: date, build: Callable[[int], DateRange], shift: int) -> DateRange:
+    """Return the nearest holiday; with `shift` -1 the last that has ended, with 1 the next to begin."""
+    dates = [build(year) for year in range(today.year - 1, today.year + 3)]
+    if shift < 0:
+        return max(each for each in dates if each.after <= today)
+    if shift > 0:
+        return min(each for each in dates if each.first > today)
+    return min(dates, key=lambda each: abs(each.first - today))
+
+
 def _read_unit(match: _RuleMatch) -> tuple[int, list[DateRange]]:
     """Read "last week", "the month before last" and "this weekend"."""
     shift = (match.get_number("shift") or 0) + (match.get_number("before") or 0)
@@ -654,6 +692,7 @@ _PART_RULES: Final = _build_rules(
     ("(?P<unit> [WEEK_UNIT WEEKEND]) OF THE?", _read_week_of_day),
     ("LAST? WEEKDAY_OR_WEEKEND (?P<direction> BEFORE) THE?", _read_distance_to_day),
     ("AFTER_TIME? COUNTED? UNIT (?P<direction> [BEFORE UNTIL]) THE?", _read_distance_to_day),
+    ("OF_YEAR COMMA? PREPOSITION THE? (?P<holiday> HOLIDAY) POSSESSIVE?", _read_holiday),
     ("(?P<edge> EDGE) OF THE? LONG_UNIT", _read_edge),
     ("(?P<edge> RUSSIAN_EDGE) LONG_UNIT", _read_edge),
     ("(?P<edge> [EDGE RUSSIAN_EDGE]) [OF DASH]? THE?", _read_edge),
@@ -729,6 +768,8 @@ _CALENDAR_RULES: Final = _build_rules(
     ("(?P<shift> SHIFT) (?P<month> [MONTH RUSSIAN_MONTH])", _read_month),
     ("(?P<shift> [LAST PREVIOUS NEXT COMING]) (?P<month> AMBIGUOUS_MONTH | SHORT_MONTH)", _read_month),
     ("(?P<shift> THIS) (?P<month> AMBIGUOUS_MONTH) CLAUSE_END", _read_month),
+    ("(?P<holiday> HOLIDAY) POSSESSIVE? OF_YEAR", _read_holiday),
+    ("(?P<shift> SHIFT | PAST) (?P<holiday> HOLIDAY) POSSESSIVE?", _read_holiday),
     ("(?P<season> ANY_SEASON) OF_YEAR", _read_season),
     ("(?P<shift> SHIFT) (?P<season> ANY_SEASON)", _read_season),
     ("(?P<season> SEASON) (?P<before> BEFORE) (?P<shift> [LAST NEXT])", _read_season),
@@ -795,6 +836,12 @@ _CALENDAR_RULES: Final = _build_rules(
 )
 """Rules for phrases that name a period by their own words: "last week", "5 May", "two days ago"."""
 
+_RULES_AFTER_DISTANCE: Final = (
+    *_CALENDAR_RULES,
+    *_build_rules(("(?P<holiday> HOLIDAY) POSSESSIVE?", _read_holiday)),
+)
+"""Rules for the period after a distance, as in "a week before Christmas"."""
+
 _BARE_RULES: Final = _build_rules(
     ("(?P<month> AMBIGUOUS_MONTH)", _read_month),
     ("(?P<season> SEASON)", _read_season),
@@ -840,6 +887,14 @@ _GUARDED_RULES: Final = _build_rules(
     (
         "(?: (?<= ON) | (?<= [IN ON DURING SINCE] THE) ) (?P<decade> DECADE) YEAR_UNIT?",
         _read_decade,
+    ),
+    (
+        (
+            "(?: (?<= [ON DURING SINCE FROM UNTIL BEFORE BETWEEN AROUND]) | (?<= HOLIDAY [AND TO])"
+            "| (?<= [ON DURING SINCE FROM UNTIL BEFORE BETWEEN AROUND] THE) | (?<= HOLIDAY [AND TO] THE) )"
+            "(?P<holiday> HOLIDAY) POSSESSIVE?"
+        ),
+        _read_holiday,
     ),
     ("(?: (?<= PREPOSITION) | (?<= ANY_YEAR AND) ) (?P<year> ORDINAL_YEAR)", _read_year),
     (
