@@ -100,7 +100,7 @@ class Context:
         extent: all messages of the conversation, for the coverage; None if the messages are unknown.
         conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
         not_considered: for the sections `facts`, `summaries` and `recent`, the number of stored items that
-            are not in the fields above.
+            are not in the fields above; messages that a summary covers are not counted.
     """
 
     facts: Sequence[ContextFact] = ()

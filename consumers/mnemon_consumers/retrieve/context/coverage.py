@@ -72,7 +72,8 @@ class CountedMessages(NamedTuple):
     Attributes:
         below: the log position; 0 if the view has all messages, so that none are counted.
         edges: ascending log positions at which a new count begins, see `find_count_edges`.
-        counts: the number of messages from each edge to the next, oldest first.
+        counts: the numbers of messages before, between and after the edges, oldest first, without counts
+            of 0.
     """
 
     below: int = 0

@@ -160,7 +160,10 @@ class Memory:
     async def load_fact_history(
         self, owner: Owner, fact_id: str, min_seq: int | None
     ) -> PositionedValue[FactHistory | None]:
-        """Return a fact with its former versions, None for an unknown id; raises as `load_messages` does."""
+        """Return a fact with its newest former versions; raises as `load_messages` does.
+
+        The result is None for a fact that was never saved or has ended.
+        """
         return await self._load_part(owner, self._reader.histories, (owner, fact_id), min_seq)
 
     async def load_summaries(

@@ -134,8 +134,8 @@ def describe_source(message: VisibleMessage) -> Hashable:
 def says_same(text: str, other: str) -> bool:
     """Return whether two texts with the same terms say the same.
 
-    Two texts say the same if they have the same words in the same order, whatever the punctuation (except
-    question marks). They also say the same if they differ only in these respects:
+    Two texts say the same if they have the same words, numbers and symbols in the same order, whatever the
+    punctuation (except question marks). They also say the same if they differ only in these respects:
 
     - letter case, white space, contractions, and punctuation that ends no clause;
     - `_LIGHT_WORDS` that BM25 does not weigh;

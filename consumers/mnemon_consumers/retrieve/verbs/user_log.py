@@ -46,7 +46,7 @@ class UserLog:
 
     @property
     def listing_limit(self) -> int:
-        """Return the maximum number of bytes of a user's tasks or data: half of the longest reply.
+        """Return the maximum number of bytes of a user's tasks or data: half of the longest message.
 
         A context has the user's data besides its text.
         """
