@@ -15,7 +15,7 @@ _TWO_SCRIPTS: Final = re.compile(
     r"[A-Za-z]\w*?[^\W\d_A-Za-z]|[^\W\d_A-Za-z]\w*?[A-Za-z]|[^\W\d_A-Za-zА-Яа-яЁё]"
 )
 _PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
-"""Pattern of texts that have no combining marks, no invisible characters and no compatibility forms."""
+"""Pattern of texts without combining marks, invisible characters and compatibility forms, except "…"."""
 
 _UNSPACED_BORDER: Final = re.compile(
     f"(?<={UNSPACED_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={UNSPACED_CHARACTER})"
