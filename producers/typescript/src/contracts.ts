@@ -117,7 +117,7 @@ export interface ContextReplyV1 {
     [k: string]: JsonValue;
   };
   /**
-   * Names of the sections, as in `sections`, that are missing or incomplete because a server failed or did not answer in time, or because a snapshot has no vectors. Also `embedding`: the query could not be embedded, so the search used words only; and `reranker`: the configured reranker did not order the hits.
+   * Names of the sections, as in `sections`, that are missing or incomplete because a server failed or did not answer in time, or because `retrieve` has no vector index or a snapshot no vectors. Also `embedding`: the query could not be embedded, so the search used words only; and `reranker`: the configured reranker did not order the hits.
    */
   degraded: string[];
   /**
