@@ -39,7 +39,7 @@ async def test_without_a_key_the_files_contain_plain_text(tmp_path: Path) -> Non
     assert _on_disk(tmp_path, b"Ferdinand")
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [KEYS[0], *(pytest.param(each, marks=pytest.mark.long) for each in KEYS[1:])])
 async def test_with_a_key_the_files_contain_no_plain_text_and_the_log_is_readable(
     tmp_path: Path, key: str
 ) -> None:

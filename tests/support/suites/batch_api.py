@@ -165,7 +165,14 @@ class BatchesSuite(LanguageSuite):
         assert len(answered(await outcomes(batches, provider_id))) == 3
         assert set(server.state.asked.values()) == {1}
 
-    @pytest.mark.parametrize("damage", ["cut", "nameless", "hollow", "failed", "left out"])
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "cut",
+            "failed",
+            *(pytest.param(each, marks=pytest.mark.long) for each in ("nameless", "hollow", "left out")),
+        ],
+    )
     async def test_broken_lines_spoil_no_others(
         self, damage: Damage, server: ProviderServer, batches: BatchApi
     ) -> None:

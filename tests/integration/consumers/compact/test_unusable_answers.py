@@ -10,10 +10,11 @@ from tests.support.pipelines.compaction import MODEL, CompactionHarness
 @pytest.mark.parametrize(
     "answer",
     [
-        "",
         "Here is a summary: They talked.",
-        "Вот краткое содержание: Говорили.",
-        '{"summary": "They talked."}',
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ("", "Вот краткое содержание: Говорили.", '{"summary": "They talked."}')
+        ),
     ],
 )
 async def test_unusable_answer_is_retried_once_then_rules_write_the_summary(

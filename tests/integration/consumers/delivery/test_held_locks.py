@@ -71,7 +71,13 @@ REQUESTS: dict[str, Callable[[Stock, str], Awaitable[dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=() if each in ("save", "forget by query") else pytest.mark.long)
+        for each in REQUESTS
+    ],
+)
 async def test_fact_change_waits_for_the_lock_of_its_user(
     stock: Stock, mnemon_with_vectors: Deployment, name: str
 ) -> None:

@@ -109,10 +109,11 @@ async def test_a_missing_row_is_named(
         ("UPDATE messages SET content = 'Hello' WHERE seq = %s", "said", "content"),
         ("UPDATE messages SET metadata = '{}' WHERE seq = %s", "said", "metadata"),
         ("UPDATE messages SET conversation = 'x' WHERE seq = %s", "said", "conversation"),
-        (
+        pytest.param(
             "UPDATE messages SET sent_at = sent_at + interval '1 microsecond' WHERE seq = %s",
             "said",
             "sent_at",
+            marks=pytest.mark.long,
         ),
         ("UPDATE messages SET content = 'left' WHERE seq = %s", "cleared", "content"),
         ("UPDATE memory_events SET body = body || '{\"a\": 1}' WHERE seq = %s", "kept fact", "body"),

@@ -506,11 +506,16 @@ async def test_move_into_another_memory_is_refused(pair: Pair) -> None:
     ("source", "target", "problem"),
     [
         ("moved", Residence("arriving", "m1", ADDRESSES[0]), "has moved to nats://third:4222"),
-        ("moved", None, "has moved to nats://third:4222"),
-        ("moved", Residence("leaving", "m1", ADDRESSES[0], is_returning=True), "is being reverted"),
         ("copying", None, "is being moved to nats://third:4222"),
-        ("leaving", None, "is being moved to nats://third:4222"),
-        ("arriving", None, "is moving here from nats://third:4222"),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (
+                ("moved", None, "has moved to nats://third:4222"),
+                ("moved", Residence("leaving", "m1", ADDRESSES[0], is_returning=True), "is being reverted"),
+                ("leaving", None, "is being moved to nats://third:4222"),
+                ("arriving", None, "is moving here from nats://third:4222"),
+            )
+        ),
     ],
 )
 async def test_move_that_names_another_deployment_is_refused(
@@ -696,7 +701,9 @@ async def read_state(connection: Client) -> ResidenceState:
     return residence.state
 
 
-@pytest.mark.parametrize("state", ["copying", "draining", "leaving"])
+@pytest.mark.parametrize(
+    "state", ["draining", *(pytest.param(each, marks=pytest.mark.long) for each in ("copying", "leaving"))]
+)
 async def test_abandoned_move_leaves_the_tenant_as_it_was(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, state: ResidenceState
 ) -> None:

@@ -372,8 +372,11 @@ async def test_a_question_about_a_period_is_not_answered_by_its_words_at_another
     "query",
     [
         "What happened yesterday, and in 2019?",
-        "What happened yesterday, on 1 May, on 2 May, on 3 May, and on 4 May 2019?",
-        "Что случилось вчера и в 2019 году?",
+        pytest.param(
+            "What happened yesterday, on 1 May, on 2 May, on 3 May, and on 4 May 2019?",
+            marks=pytest.mark.long,
+        ),
+        pytest.param("Что случилось вчера и в 2019 году?", marks=pytest.mark.long),
     ],
 )
 async def test_a_question_about_too_long_or_too_many_periods_is_searched_by_words(
@@ -470,7 +473,9 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
         assert await found(stock, "boiler", scope=["documents"]) == []
 
 
-@pytest.mark.parametrize("scope", ["memories", "messages", "documents"])
+@pytest.mark.parametrize(
+    "scope", ["messages", *(pytest.param(each, marks=pytest.mark.long) for each in ("memories", "documents"))]
+)
 async def test_search_returns_the_requested_number_of_hits(
     stock: Stock, mnemon_with_vectors: Deployment, scope: str
 ) -> None:
