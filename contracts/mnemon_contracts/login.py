@@ -1,4 +1,4 @@
-"""Login of bots and consumers at NATS: variables of the environment become arguments of nats-py.
+"""Login of bots and consumers at NATS: environment variables become arguments of nats-py.
 
 Each variable names a file. No error message repeats the contents of a file.
 """

@@ -23,7 +23,7 @@ _HEADER_FRAME: Final = len("NATS/1.0\r\nNats-Expected-Stream: LOG\r\n\r\n")
 async def connect(url: str, **options: Any) -> Client:
     """Try the servers in `url` in random order, and connect to one that answers.
 
-    A login in `url` takes precedence over the login that variables of the environment name.
+    A login in `url` takes precedence over the login that environment variables name.
 
     Args:
         url: addresses of the servers, comma-separated.

@@ -28,7 +28,7 @@ export interface HttpOptions {
  * @throws {TypeError} the address is not a URL.
  */
 export function connectHttp(url: string, { key, timeouts = {}, fetch: send = fetch }: HttpOptions): MemoryClient {
-  // A variable of the environment that is not set is undefined.
+  // An environment variable that is not set is undefined.
   const word = (key as string | undefined)?.trim() ?? "";
   // `Headers` would show the key in its error.
   if (!/^[\x21-\x7e]+$/.test(word))

@@ -43,7 +43,7 @@ class Forgetting:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of the environment with which the consumers reach the provider."""
+        """Environment variables with which the consumers reach the provider."""
         return {
             "MNEMON_MODEL_URL": self._server.openai_url,
             "MNEMON_MODEL_API_KEY": "test",

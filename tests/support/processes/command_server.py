@@ -94,7 +94,7 @@ class CommandServer:
 
         Args:
             arguments: the arguments after `mnemon`.
-            environment: all variables of the environment.
+            environment: all environment variables.
             source: file descriptor of the standard input.
             output: file for the standard output.
             errors: file for the standard error.

@@ -65,7 +65,7 @@ class FormerVersion:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of the environment with which `python -m mnemon` runs this version."""
+        """Environment variables with which `python -m mnemon` runs this version."""
         folders = [self._folder, *(self._folder / name for name in _PACKAGES)]
         # Without PYTHONSAFEPATH, Python imports the `mnemon` of the working directory.
         return {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONSAFEPATH": "1"}

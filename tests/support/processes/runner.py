@@ -21,7 +21,7 @@ class Runner:
         output: file for standard output and standard error; each start overwrites it.
         arguments: options of the command, such as `--data DIR`.
         module: Python module to run in the place of `mnemon`, such as another version.
-        environment: further variables of the environment.
+        environment: further environment variables.
     """
 
     def __init__(

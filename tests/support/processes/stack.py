@@ -74,7 +74,7 @@ async def start_mnemon(
 
     Args:
         arguments: the arguments after `mnemon`.
-        environment: further variables of the environment.
+        environment: further environment variables.
         source: file descriptor of the standard input; None: the input is empty.
         output: file for the standard output.
         errors: file for the standard error.

@@ -64,7 +64,7 @@ class QdrantProcess:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of the environment with which processes of mnemon reach the server."""
+        """Environment variables with which processes of mnemon reach the server."""
         values = {name: each for name, each in self._values.items() if each is not None}
         return {
             f"MNEMON_{name.upper()}": each.get_secret_value() if isinstance(each, SecretStr) else str(each)
