@@ -54,11 +54,12 @@ class LogNotReached(Exception):
     """A consumer did not reach the end of the log in time."""
 
 
-async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
+async def run_demo(screen: DemoScreen, environment: Deployment, model: str | None = None) -> DemoReport:
     """Run the demo and return its report; also after an error, stop the servers and remove the folder.
 
-    `model` is a model of the OpenAI-compatible server at MNEMON_MODEL_URL or, without this variable, of
-    OpenAI. None means built-in rules instead of a model.
+    Only the model and the vectors of `environment`, the configuration by environment variables, are used:
+    its servers may be production servers. `model` is a model of the OpenAI-compatible server at
+    MNEMON_MODEL_URL or, without this variable, of OpenAI. None means built-in rules instead of a model.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.
@@ -71,13 +72,12 @@ async def run_demo(screen: DemoScreen, model: str | None = None) -> DemoReport:
         async with AsyncExitStack() as ends:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
             with _measure_seconds(report, "servers"):
-                # Take only the model and the vectors from the environment: its servers may be production
-                # servers.
-                named = Deployment()
-                vectors = await ends.enter_async_context(reserve_vectors(named, "mnemon_demo"))
+                vectors = await ends.enter_async_context(reserve_vectors(environment, "mnemon_demo"))
                 report.vectors = vectors.engine
                 configured = Deployment.model_construct(
-                    model_url=named.model_url, model_api_key=named.model_api_key, **vectors.configuration
+                    model_url=environment.model_url,
+                    model_api_key=environment.model_api_key,
+                    **vectors.configuration,
                 )
                 stack = await ends.enter_async_context(run_stack(Path(folder), configured))
             url = str(stack.deployment.nats_url)

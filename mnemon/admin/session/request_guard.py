@@ -54,8 +54,8 @@ class RequestGuard:
         if not self._is_known_host(host):
             said = (
                 f"{parse_host_name(host) or 'this'!r} is not a known name of this page. "
-                "Open the page by its IP address or localhost, or allow the name: "
-                "mnemon admin --allow-host NAME\n"
+                "Open the page by its IP address or localhost, or serve it with a command that allows the "
+                "name: mnemon admin --allow-host NAME\n"
             )
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mnemon.cli.options.target import load_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, perform_async, refuse
 from mnemon.cli.terminal.output import JsonOption
 from mnemon.cli.terminal.signals import StopSignals
@@ -47,9 +48,10 @@ async def demo(
 
     # The sample has broken events: their warnings are expected, and the report shows the dead letters.
     configure_logging(level=logging.ERROR)
+    environment = load_deployment()
     try:
         with StopSignals(), DemoScreen(terminal) as screen:
-            report = await run_demo(screen, model)
+            report = await run_demo(screen, environment, model)
     except asyncio.CancelledError:
         refuse(ExitCode.NEGATIVE_RESULT, "the demo was stopped, and its temporary folder is removed")
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:

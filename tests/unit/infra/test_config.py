@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
+from mnemon.cli.options.target import _warn_of_misspelt_variables
 from mnemon_infra.config import Deployment, find_misspelt_variables
 
 ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL", "MNEMON_GOOGLE_URL")
@@ -130,6 +131,19 @@ def test_command_warns_once_of_a_misspelt_variable_and_goes_on() -> None:
     assert suggestion == "  Did you mean MNEMON_QDRANT_URL?"
     assert "no connection to NATS" in rest[0]
     assert "MNEMON_QDRANT_ULR" not in "".join(rest)
+
+
+def test_demo_refuses_invalid_variables_and_warns_of_misspelt_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMON_QDRANT_ULR", "http://qdrant:6333")
+    monkeypatch.setenv("MNEMON_REPLICAS", "2")
+    _warn_of_misspelt_variables.cache_clear()
+    ended = CliRunner().invoke(app, ["demo"])
+    assert ended.exit_code == 2
+    assert (
+        "MNEMON_QDRANT_ULR is ignored: its name is not known\n  Did you mean MNEMON_QDRANT_URL?"
+        in ended.stderr
+    )
+    assert "the environment variable MNEMON_REPLICAS is invalid" in ended.stderr
 
 
 def test_number_of_replicas_is_odd(monkeypatch: pytest.MonkeyPatch) -> None:
