@@ -145,7 +145,7 @@ class MeasuredContexts:
 
     Attributes:
         milliseconds: round trip of each request.
-        degraded: number of contexts that lack parts, because a server did not answer in time.
+        degraded: number of contexts that lack parts.
     """
 
     milliseconds: list[float] = field(default_factory=list)

@@ -64,9 +64,9 @@ async def run(
     its tenants and of the echo are interleaved. Each request has a random query.
 
     Returns:
-        `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limits of
-        these ratios. `milliseconds` by the name of the tenant. `load_seconds`: from the first publish until
-        all facts can be found. `consumers_resident_bytes`: memory of the consumers after the searches.
+        `ratios` of the medians: `search_10000_to_400` and `search_<name>_to_echo`. `targets`: the limit of
+        the first. `milliseconds` by the name of the tenant. `load_seconds`: from the first publish until all
+        facts can be found. `consumers_resident_bytes`: memory of the consumers after the searches.
 
     Raises:
         RuntimeError: a search fails, or finds nothing.

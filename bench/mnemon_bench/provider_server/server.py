@@ -4,8 +4,8 @@ A wire format is a module of this package with `ROUTES: Sequence[Route]`, which 
 A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,
 and turns the `GeneratedAnswer` into the provider's response. The routes of batches use `state.create_batch`,
 `state.find_batch`, `state.list_batches`, `state.cancel_batch`, `state.poll_batch` and `state.list_results`.
-Each request for the status of one batch calls `poll_batch`; the batch ends at the call after the first
-`state.polls` calls.
+Each request for the status of a batch calls `poll_batch`, and Anthropic's list of batches calls it for each
+batch on the page; a batch ends at the call after the first `state.polls` calls.
 `list_results` orders the lines, leaves lines out and names the damage to each line. The wire formats apply
 the damage `hollow` and `failed`, and OpenAI's format also `twice`; `wire.build_results_file` applies `cut`
 and `nameless`.

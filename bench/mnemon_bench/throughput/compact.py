@@ -82,7 +82,7 @@ async def run(
         `fewest_tokens_when_grown`: minimum over the stages from `GROWN` messages on. `gaps` and `overlaps`:
         numbers of gaps and of overlaps between the ranges of neighbouring summaries. `ratios`:
         `last_to_first_grown`, the tokens of the last stage over those of the first from `GROWN` messages on.
-        `targets`: `TARGETS`, the limits of these figures.
+        `targets`: `TARGETS`.
 
     Raises:
         RuntimeError: a context has an error or lacks parts.

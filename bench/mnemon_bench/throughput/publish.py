@@ -39,8 +39,8 @@ async def run(nats_url: str) -> dict[str, Any]:
         `ratios`: the client's messages per second over those of a bare loop, as medians of interleaved
         rounds: `publish_many` over bare atomic batches, and over batches with ids (which a retry needs);
         `publish` over bare `publish_async`; and memory at 100,000 messages over that at 10,000.
-        `targets`: the limits of these ratios. `messages_per_second` by method. `memory_mib`: peak memory in
-        MiB by number of messages.
+        `targets`: the limits of the first and of the last ratio. `messages_per_second` by method.
+        `memory_mib`: peak memory in MiB by number of messages.
     """
     async with await nats.connect(nats_url) as connection:
         await provision(connection)

@@ -42,8 +42,8 @@ async def run(
         --verify`, which makes vectors, too. `differences`: number of differences that `rebuild --verify`
         finds; `differing`: the same by table. `points`: number of points that `rebuild --verify` compares, by
         collection. `verify_seconds`: duration of `rebuild --verify`. `model_calls`: number of events that
-        `rebuild --verify` adds to the log, as a call of a language model would. `targets`: limits of these
-        figures. `events`: as given.
+        `rebuild --verify` adds to the log, as a call of a language model would. `targets`: limits of the
+        ratios, of `differences` and of `model_calls`. `events`: as given.
         `bare_per_second` and `rebuild_per_second`: rates of all rounds, in events/s.
         `rebuild_resident_bytes` and `verify_anonymous_bytes`: memory in bytes, by number of events.
     """

@@ -53,7 +53,7 @@ def test_only_evidence_that_exists_counts(tmp_path: Path) -> None:
 def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample(qa=[])))
 
-    with pytest.raises(NotLocomo, match="no question names its evidence"):
+    with pytest.raises(NotLocomo, match="no question names turns of its conversation"):
         load_conversations(tmp_path)
 
 
