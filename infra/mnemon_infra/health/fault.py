@@ -153,8 +153,7 @@ def describe_refusal(model: str, error: str, setting: str) -> Fault:
     return Fault(
         "model",
         f"{model} refuses requests: {error}",
-        f"follow that step, or choose another model in {setting}. Waiting work is kept and tried again every "
-        "minute",
+        f"follow that step, or choose another model in {setting}. Waiting work is kept and tried again",
     )
 
 

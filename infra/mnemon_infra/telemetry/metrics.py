@@ -133,11 +133,15 @@ RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", c
 READY = Gauge("mnemon_ready", "1 if this process can do its work, otherwise 0; /readyz has the reason")
 FAULTS = Gauge(
     "mnemon_faults",
-    "1 for each fault for which this process is not ready; `consumer` is empty for a fault of the process",
+    "1 for each fault for which this process is not ready; `consumer` is empty for a fault of the process or "
+    "of a server",
     fault=(*FAULTS_OF_DURABLES, *FAULTS_OF_PROCESSES),
     consumer=("", *DURABLES),
 )
-DISK_FREE = Gauge("mnemon_disk_free_bytes", "Free bytes on the disk of the folder of embedded vectors")
+DISK_FREE = Gauge(
+    "mnemon_disk_free_bytes",
+    "Free bytes on the disk of the embedded vectors; with a Qdrant server, of the data folder of `mnemon up`",
+)
 STORAGE_USED = Gauge("mnemon_storage_used_ratio", "Used share of JetStream's storage limit, if there is one")
 PENDING = Gauge(
     "mnemon_consumer_pending", "Messages that are not delivered to the consumer yet", consumer=DURABLES

@@ -112,7 +112,10 @@ async def sum_spending(connection: Connection, tenant: str, since: datetime) -> 
 
 @query
 async def sum_reserved(connection: Connection, tenant: str) -> float:
-    """Return the US dollars that a tenant's requests in open batches may cost."""
+    """Return the US dollars that a tenant's requests in open batches may cost.
+
+    Batches without an estimate of their cost count as 0.
+    """
     (row,) = await _RESERVED.fetch(connection, of_tenant=tenant)
     return float(row[0])
 
