@@ -12,6 +12,8 @@ from qdrant_edge import (
     HnswIndexConfig,
     KeywordIndexParams,
     Modifier,
+    ScalarQuantizationConfig,
+    ScalarType,
     UpdateOperation,
 )
 
@@ -37,6 +39,8 @@ def _build_config(dimension: int | None) -> EdgeConfig:
     return EdgeConfig(
         vectors=dense,
         sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        # Searches compare bytes, and score the best points by their floats: see `engine._RESCORED`.
+        quantization_config=ScalarQuantizationConfig(ScalarType.Int8),
         # Every search is within one user: build a graph for each large user, and none over all users.
         hnsw_config=HnswIndexConfig(
             m=0,

@@ -14,6 +14,7 @@ from qdrant_edge import (
     IdfParams,
     MatchValue,
     PayloadSelector,
+    QuantizationSearchParams,
     Query,
     QueryBatchRequest,
     QueryRequest,
@@ -44,6 +45,13 @@ from mnemon_infra.vectors.port import (
 )
 
 _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
+
+_RESCORED = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=1.5))
+"""Search by quantized vectors, and score one and a half times as many points as requested by their floats.
+
+Of the 32 nearest among 700 messages, 99.9 % are found; of the 16 nearest in a graph of 8,500 messages 98.9 %,
+as many as by floats only (ADR 0027).
+"""
 
 
 class Edge:
@@ -309,10 +317,12 @@ def _build_filter(
 def _choose_params(query: Dense | Sparse, tenant: str, *, is_alone: bool) -> SearchParams | None:
     """Return the parameters that name the points within which the engine computes the rarity of terms.
 
-    `is_alone` tells whether the shard has points of this tenant only. Return None for a dense query, and if
-    the engine may compute the rarity within the whole shard.
+    `is_alone` tells whether the shard has points of this tenant only. Return `_RESCORED` for a dense query,
+    and None if the engine may compute the rarity within the whole shard.
     """
-    if not isinstance(query, Sparse) or (is_alone and not query.has_rarity):
+    if not isinstance(query, Sparse):
+        return _RESCORED
+    if is_alone and not query.has_rarity:
         return None
     corpus = NO_TENANT if query.has_rarity else tenant
     return SearchParams(idf=IdfParams(Filter(must=[_match_field(TENANT, corpus)])))

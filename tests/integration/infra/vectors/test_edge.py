@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedding import Dense, Sparse
-from mnemon_infra.vectors.edge import shard
+from mnemon_infra.vectors.edge import collection_config, shard
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
 from tests.support.processes.vector_writer import written
@@ -163,6 +164,48 @@ async def test_optimising_changes_no_result_and_loses_no_write(deployment: Deplo
     assert deployment.vectors_folder
     kept = [path for path in (deployment.vectors_folder / Collection.MEMORIES).iterdir() if path.is_dir()]
     assert len(kept) == 1
+
+
+async def test_folder_without_quantized_vectors_gets_them_and_keeps_its_results(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of 0.2.0 has vectors of floats only. Scores are computed from the floats, before and after."""
+    chance = np.random.default_rng(1)
+    vectors = chance.standard_normal((JUST_ENOUGH_TO_ORGANISE - 1, DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query = direction(*chance.standard_normal(DIMENSION))
+    similarities = vectors @ query
+    nearest = [f"{n}" for n in np.argsort(-similarities)[:5]]
+    with monkeypatch.context() as former:
+        former.setattr(collection_config, "ScalarQuantizationConfig", lambda *_: None)
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as store:
+            points = [point(f"{n}", dense=each) for n, each in enumerate(vectors)]
+            await store.upsert(Collection.MEMORIES, points)
+        engine = collection_config.load_shard(open_folder(deployment), DIMENSION)
+        assert engine.optimize()
+        engine.close()
+    assert not has_quantized(deployment)
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as store:
+        for is_quantized in (False, True):
+            assert has_quantized(deployment) == is_quantized
+            (hits,) = await store.search(Collection.MEMORIES, ANNA, [query], 5)
+            assert names(hits) == nearest
+            assert [hit.score for hit in hits] == pytest.approx(np.sort(similarities)[:-6:-1], abs=1e-6)
+            if not is_quantized:
+                monkeypatch.setattr(shard, "OPTIMISE_AFTER", 300)
+                await store.upsert(Collection.MEMORIES, [point(f"new {n}") for n in range(2_000)])
+                await optimised()
+
+
+def open_folder(deployment: Deployment) -> Path:
+    """Return the folder that the engine opens for facts."""
+    assert deployment.vectors_folder
+    return deployment.vectors_folder / Collection.MEMORIES / current(deployment)
+
+
+def has_quantized(deployment: Deployment) -> bool:
+    """Return whether the engine has quantized vectors of facts."""
+    return any(open_folder(deployment).rglob("quantized.*"))
 
 
 async def test_closing_while_points_are_optimised_loses_nothing(deployment: Deployment) -> None:
