@@ -3,18 +3,19 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
 
 import nats.errors
 import structlog
 from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, PullSub
-from faststream.nats.message import NatsBatchMessage, NatsMessage
+from faststream.nats.message import NatsBatchMessage
 from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
 from faststream.nats.subscriber.usecases.basic import LogicSubscriber
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 
 from mnemon_contracts.streams import LOG
@@ -37,8 +38,6 @@ from mnemon_infra.process.cancellation import run_task
 
 log = structlog.get_logger("broker")
 
-MessageT = TypeVar("MessageT")
-
 _running: set["Broker"] = set()
 
 
@@ -52,6 +51,14 @@ def get_newest_received() -> ReceivedEvent | None:
     """Return position and time of the newest log event that this process received; None before the first."""
     received = [broker.newest_received for broker in _running if broker.newest_received]
     return max(received, default=None)
+
+
+class _SubjectHandler(NamedTuple):
+    """A subject of core NATS with its handler; processes with the same queue group share the messages."""
+
+    subject: str
+    queue: str
+    handle: Callable[[Msg], Awaitable[None]]
 
 
 class Broker:
@@ -86,6 +93,7 @@ class Broker:
         self.newest_received: ReceivedEvent | None = None
         self._noted_from = float("-inf")
         self._readers: dict[str, list[LogicSubscriber[Any]]] = {}
+        self._subjects: list[_SubjectHandler] = []
         self._deployment = deployment
         self._name = name
         self._on_gap = on_gap
@@ -134,7 +142,7 @@ class Broker:
                 pull_sub=PullSub(batch=True, batch_size=policy.size, timeout=policy.linger),
                 ack_policy=AckPolicy.MANUAL,
                 parser=_wrap_batch,
-                decoder=_keep_message,
+                decoder=_keep_batch,
             )
             subscriber(process)
             self._readers.setdefault(durable.name, []).append(subscriber)
@@ -142,20 +150,10 @@ class Broker:
     def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
         """Subscribe to a subject, and pass each message to `handle`, which has to send any reply.
 
-        Processes with the same queue group `queue` share the messages.
+        Processes with the same queue group `queue` share the messages. An error of `handle` is logged.
+        nats-py calls `handle`: FastStream would take 0.2 ms more for each message.
         """
-
-        async def process(message: NatsMessage) -> None:
-            await handle(message.raw_message)
-
-        self._faststream.subscriber(
-            subject,
-            queue=queue,
-            parser=_wrap_message,
-            decoder=_keep_message,
-            no_reply=True,  # the handler replies, because the reply may come from a task
-            ack_policy=AckPolicy.MANUAL,
-        )(process)
+        self._subjects.append(_SubjectHandler(subject, queue, handle))
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Client]:
@@ -176,8 +174,9 @@ class Broker:
         """Run the subscribers for the duration of the block.
 
         The server has all subscriptions when the block begins. At the end of the block, the current batches
-        have up to `GRACEFUL_TIMEOUT` seconds to finish. Within the block, an absent durable is created, and
-        the process subscribes again to a durable whose readers have stalled.
+        and the messages of subjects that have arrived have up to `GRACEFUL_TIMEOUT` seconds to finish. Within
+        the block, an absent durable is created, and the process subscribes again to a durable whose readers
+        have stalled.
 
         Raises:
             LogTooNew, RestoreUnfinished, TooFewServers: a durable is absent and cannot be created now.
@@ -185,6 +184,10 @@ class Broker:
         """
         await recreate_durables(self.connection, self.durables)
         await self._faststream.start()
+        subscriptions = [
+            await self.connection.subscribe(each.subject, each.queue, cb=each.handle)
+            for each in self._subjects
+        ]
         await confirm_subscriptions(self.connection)
         watch = watch_durables(
             self.connection, self.durables, self._resubscribe, lambda: self.newest_received
@@ -195,7 +198,22 @@ class Broker:
                 yield
         finally:
             _running.discard(self)
-            await asyncio.gather(*(subscriber.stop() for subscriber in self._faststream.subscribers))
+            await asyncio.gather(
+                *(subscriber.stop() for subscriber in self._faststream.subscribers),
+                *map(self._end_subscription, subscriptions),
+            )
+
+    async def _end_subscription(self, subscription: Subscription) -> None:
+        """Handle the messages that have arrived, for up to `GRACEFUL_TIMEOUT` seconds, and accept no more.
+
+        Without a connection, no reply could be sent, so the messages are dropped.
+        """
+        with suppress(nats.errors.Error, TimeoutError):
+            async with asyncio.timeout(GRACEFUL_TIMEOUT):
+                if self.connection.is_connected:
+                    await subscription.drain()  # type: ignore[no-untyped-call]
+                else:
+                    await subscription.unsubscribe()
 
     def _note_newest(self, message: Msg) -> None:
         if time.monotonic() < self._noted_from:
@@ -255,10 +273,6 @@ async def _wrap_batch(messages: list[Msg]) -> NatsBatchMessage:
     return NatsBatchMessage(raw_message=messages, body=b"")
 
 
-async def _wrap_message(message: Msg) -> NatsMessage:
-    return NatsMessage(raw_message=message, body=message.data, reply_to=message.reply)
-
-
-async def _keep_message(message: MessageT) -> MessageT:
-    """Return the message undecoded, so that the handler gets the batch even if one body is invalid."""
+async def _keep_batch(message: NatsBatchMessage) -> NatsBatchMessage:
+    """Return the batch undecoded, so that the handler gets the batch even if one body is invalid."""
     return message

@@ -278,7 +278,7 @@ class AskService:
 
 
 class _Listing(Service):
-    """Answers of NATS's services protocol for endpoints that FastStream serves."""
+    """Answers of NATS's services protocol for the endpoints of an `AskService`."""
 
     def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_VerbEndpoint]) -> None:
         super().__init__(connection, config)
