@@ -12,7 +12,7 @@ from mnemon_infra.embedded.log_key import RECORD, LogKeyRefused
 from mnemon_infra.embedded.nats_server import NatsServer
 
 # Keys that the syntax of the server's configuration could read as a number, as quotes, and as a variable.
-KEYS = ["12345", "a \"quoted\\\" 'key'; with # all # of it", "$HOME"]
+KEYS = ["1234567890123456", "a \"quoted\\\" 'key'; with # all # of it", "$HOME"]
 
 TEXT = b'{"role": "user", "content": "Matilda keeps llamas"}'
 SUBJECT = "chat.acme.Ferdinand.-.message.v1"
