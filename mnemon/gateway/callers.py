@@ -54,8 +54,8 @@ class Caller(NamedTuple):
                 raise Problem(
                     HTTPStatus.FORBIDDEN,
                     "forbidden",
-                    f"the key lacks the scope `{scope}`; use a key that `mnemon auth key create` made with "
-                    f"--scope {scope}",
+                    f"the key lacks the scope `{scope}`; ask the operator for a key that has it "
+                    f"(`mnemon auth key create --scope {scope}`)",
                 )
 
     def require_permission(self, scope: Scope, user: str | None = None) -> None:
@@ -111,12 +111,13 @@ class Callers:
             )
         if credentials is None:
             raise _build_unauthorized(
-                "the request has no key; send the header `Authorization: Bearer KEY` with a key of "
-                "`mnemon auth key create`"
+                "the request has no key; send the header `Authorization: Bearer KEY`. The operator creates "
+                "keys with `mnemon auth key create`"
             )
         self._attempts.record_failure(address)
         raise _build_unauthorized(
-            "the key is wrong or revoked; check it, or create another with `mnemon auth key create`"
+            "the key is wrong or revoked; check the key, or ask the operator for another "
+            "(`mnemon auth key create`)"
         )
 
     async def is_accepted(self, caller: Caller) -> bool:

@@ -22,7 +22,7 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
     Args:
         path: file with the port of the former run.
         port: the chosen port; None means the former port if that is free, else the usual port, else any.
-        usual: port of a first run, or if the former port is taken; 0 means any free port.
+        usual: port for the first run, and for a run whose former port is taken; 0 means any free port.
 
     Raises:
         PortTaken: the chosen port cannot be opened.
@@ -41,7 +41,11 @@ def open_saved_port(path: Path, port: int | None, usual: int = 0) -> socket.sock
 
 
 def require_free_port(port: int) -> None:
-    """Raise `PortTaken` if a chosen port cannot be opened now; leave the port closed."""
+    """Check that a chosen port can be opened now; the port is closed again.
+
+    Raises:
+        PortTaken: the port cannot be opened.
+    """
     _open_chosen_port(port).close()
 
 

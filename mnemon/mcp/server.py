@@ -188,8 +188,8 @@ class _MemoryHandlers:
         memory, user, may_change = target
         if MCP_TOOLS[tool].changes and not may_change:
             raise NotPermitted(
-                "the key lacks the scope `write`; use a key that `mnemon auth key create` made with --scope "
-                "write"
+                "the key lacks the scope `write`; ask the operator for a key that has it "
+                "(`mnemon auth key create --scope write`)"
             )
         changed = self._changed.get((memory, user))
         if tool == CONTEXT.name:

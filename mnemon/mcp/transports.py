@@ -64,7 +64,7 @@ class _RequestLines(anyio.AsyncFile[str]):
 class _Requests(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages of a client; a line that is no message is answered with an error, as JSON-RPC requires.
 
-    The MCP library drops such a line, so the client would wait in vain.
+    The MCP library drops such a line, so the client would get no answer.
 
     Args:
         items: the client's messages, and, for each line that is no message, the error of its reader.
@@ -118,7 +118,7 @@ def create_mcp_route(app: ASGIApp) -> Route:
     """Return a route that passes POST at `PATH` to an application, and answers other methods with 405.
 
     Clients also open a stream of the server's messages with GET, for as long as they run. The server sends
-    none, and each stream would hold a connection and a request open.
+    none, and each stream would keep a connection and a request open.
     """
     return Route(PATH, endpoint=app, methods=["POST"])
 

@@ -1,4 +1,4 @@
-"""Callers of the proxy: the keys in their requests, and who is accepted while a key cannot be checked."""
+"""Callers of the proxy: the keys in their requests, and the keys accepted while no check is possible."""
 
 import asyncio
 from collections.abc import Iterator

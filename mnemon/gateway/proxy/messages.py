@@ -23,7 +23,7 @@ Speaker = Literal["user", "assistant", "tool"]
 
 
 class CalledTool(NamedTuple):
-    """A call of a tool by the assistant; `arguments` is the text that the model wrote."""
+    """A call of a tool by the assistant; `arguments` is JSON as text, unless the model wrote invalid JSON."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ class ChatMessage(NamedTuple):
     """A message of a conversation, without the fields that only a provider needs.
 
     Attributes:
-        text: all parts of text.
+        text: the parts that are text, joined by line breaks.
         tool_calls: tools that the assistant called.
         tool_call_id: the call that a tool's message answers.
         attachments: number of parts that are not text, such as images.

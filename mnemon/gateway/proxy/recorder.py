@@ -22,16 +22,16 @@ from mnemon_producers.events import ChatEvent, encode_event
 log = structlog.get_logger("proxy")
 
 REMEMBERED_IDS: Final = 100_000
-"""Number of ids of stored messages that a process remembers, so as not to publish whole histories again."""
+"""Maximum number of ids of stored messages that a process remembers, to avoid publishing histories again."""
 
 PERSISTED_WITHIN_SECONDS: Final = 600.0
-"""Seconds for which a process remembers the contents that it published, as `history` may lack them so far."""
+"""Seconds for which a process remembers the contents that it published: `history` may not have them yet."""
 
 MAX_TASKS: Final = 256
-"""Number of running tasks at which the messages of a further request, and then its answer, are not published,
-because a task may hold a whole history.
+"""Maximum number of running tasks: each may keep a whole history in memory.
 
-The next request of the conversation has these messages again. Answers to earlier requests have no such limit.
+While so many tasks run, the messages of a new request, and later its answer, are not published. The next
+request of the conversation has these messages again. Answers to earlier requests are published nevertheless.
 """
 
 STOP_SECONDS: Final = 4.0

@@ -64,7 +64,7 @@ class Proxy:
             yield
 
     async def load_context(self, thread: Thread, messages: Sequence[ChatMessage]) -> PlacedContext:
-        """Return the context for the user's last message; an empty one if memory fails or is late."""
+        """Return the context for the user's last message; an empty one if the request fails or times out."""
         asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
         preceding = [
             each.text[:_PRECEDING_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Route of the changes: the events of a tenant's log as server-sent events, from a position on."""
+"""Route that streams the events of a tenant from the log, after a position, as server-sent events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
