@@ -33,12 +33,12 @@ class ServerConnections:
             yield self
 
     async def get_broker(self) -> Client:
-        """Return the connection to NATS. An open connection reconnects without limit.
+        """Return the connection to NATS, which reconnects without limit while it is open.
 
-        A connection that the server has closed for good, as after a change of its password, is replaced.
+        If the connection was closed, for example after a change of the password, open a new one.
 
         Raises:
-            BrokerUnreachable: no server answers, or the connection is lost at the moment.
+            BrokerUnreachable: no server answers, or the connection is lost and not restored yet.
         """
         async with self._lock:
             if self._connection is None or self._connection.is_closed:

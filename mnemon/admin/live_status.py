@@ -57,7 +57,11 @@ class LiveStatus:
         self._examining = asyncio.Lock()
 
     async def get_samples(self) -> list[StatusSample]:
-        """Return at least two samples, oldest first; the last sample is at most 1 second old."""
+        """Return at least two samples, oldest first; the last sample is at most 1 second old.
+
+        Raises:
+            BrokerUnreachable, nats.errors.Error: the broker does not answer.
+        """
         async with self._looking:
             now = time.monotonic()
             while self._samples and now - self._samples[0].consumers.at > SPAN:

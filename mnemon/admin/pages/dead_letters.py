@@ -130,7 +130,7 @@ async def confirm_drop(visit: Visit) -> Response:
 
 @pages.post("/dead/drop")
 async def drop_selected_letters(visit: Visit) -> Response:
-    """Remove the selected dead letters for good, and their events that `persist` could not handle."""
+    """Delete the selected dead letters, and with letters of `persist` the events whose rows are missing."""
     connection = await visit.connections.get_broker()
     database = await visit.connections.get_database()
     count = await drop_letters(connection, database, _parse_selected_ids(visit.form))

@@ -44,5 +44,5 @@ async def show_users(visit: Visit) -> Response:
 
 def _check_prefix(begins: str) -> str:
     if len(begins.encode()) > ID_LIMIT:
-        return f"An id has at most {ID_LIMIT} bytes."
+        return f"An id has at most {ID_LIMIT} bytes; enter a shorter text."
     return ""

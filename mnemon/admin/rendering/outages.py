@@ -64,7 +64,10 @@ def describe_error(error: Exception) -> PageError | None:
             )
         case AskFailed(code="not_found"):
             return PageError(
-                404, "Not found", error.message, "The item may have been removed in the meantime."
+                404,
+                "Not found",
+                error.message,
+                "Go back and reload the page: the item may have been removed.",
             )
         case AskFailed(code="bad_request" | "refused"):
             return PageError(409, "The request was refused", error.message, "Go back and correct the form.")
