@@ -1,1 +1,1 @@
-"""Storage of files apart from the servers: a local folder or an s3-compatible bucket."""
+"""Storage of files apart from the servers: a local folder or an S3-compatible bucket."""

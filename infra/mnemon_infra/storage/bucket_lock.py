@@ -20,7 +20,7 @@ RENEWAL_SECONDS: Final = 15.0
 """Seconds after which the holder rewrites the file before its next write."""
 
 POLL_SECONDS: Final = 2.0
-"""Seconds between two looks at the lock of another process."""
+"""Seconds between two checks of the lock of another process."""
 
 _NOT_IMPLEMENTED: Final = "NotImplemented"
 """Code of the error with which a storage without conditional writes answers."""
@@ -31,10 +31,10 @@ class BucketLocked(Exception):
 
 
 class BucketLock:
-    """A lock that excludes other processes by conditional writes, and needs no clock but its own.
+    """A lock that excludes other processes by conditional writes; their clocks need not agree.
 
-    A process that finds the file of another one watches it. If the file changes, its holder is alive. If it
-    stays the same for `ABANDONED_SECONDS`, the process replaces it.
+    A process that finds the file of another process watches the file. If the file changes, the other process
+    is alive. If the file stays the same for `ABANDONED_SECONDS`, the watching process replaces the file.
     """
 
     def __init__(self, store: "RemoteStore", name: str) -> None:
@@ -47,7 +47,7 @@ class BucketLock:
     async def acquire(self) -> None:
         """Acquire the lock, after a wait of `ABANDONED_SECONDS` if a killed process has left it.
 
-        In a storage without conditional writes there is no lock, and a log message says so.
+        If the storage has no conditional writes, log a warning and acquire no lock.
 
         Raises:
             BucketLocked: another process holds the lock.
@@ -61,7 +61,7 @@ class BucketLock:
             if _NOT_IMPLEMENTED not in str(error):
                 raise
             log.warning(
-                "bucket has no conditional writes and is not locked",
+                "bucket not locked, conditional writes unsupported",
                 next_step="start no backup into the bucket before the last one has ended",
             )
             return
@@ -95,7 +95,7 @@ class BucketLock:
         Raises:
             BucketLocked: the other process is alive.
         """
-        log.info("bucket is locked, watching whether its holder is alive", seconds=ABANDONED_SECONDS)
+        log.info("bucket lock found, watching its holder", seconds=ABANDONED_SECONDS)
         tag, end = await self._read_tag(), time.monotonic() + ABANDONED_SECONDS
         while tag is not None and time.monotonic() < end:
             await asyncio.sleep(POLL_SECONDS)

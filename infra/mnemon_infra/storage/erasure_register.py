@@ -1,7 +1,7 @@
 """Erasure register: an entry for each erasure, kept apart from the log and from its backups.
 
 A backup that is older than an erasure has the erased texts. A restore of that backup reads the register and
-applies the erasure again. Entries hold ids, log positions and times only, no texts.
+applies the erasure again. Entries contain ids, log positions and times, but no texts.
 """
 
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""Object store: named files in a local folder, or in a bucket of s3-compatible storage."""
+"""Object store: named files in a local folder, or in a bucket of S3-compatible storage."""
 
 import asyncio
 import os
@@ -155,7 +155,7 @@ class BucketStore:
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
-        """Keep other processes from the lock of this name during the block.
+        """Acquire a lock of the bucket for the duration of the block; `name` is the name of the lock's file.
 
         A write or removal within the block fails if another process has taken over the lock.
 

@@ -197,7 +197,7 @@ async def test_storage_without_conditional_writes_is_used_without_a_lock(other_s
     with capture_logs() as logs:
         async with other_storage.lock("lock"):
             await other_storage.write("segment", b"1")
-    assert [each["event"] for each in logs] == ["bucket has no conditional writes and is not locked"]
+    assert [each["event"] for each in logs] == ["bucket not locked, conditional writes unsupported"]
 
 
 @pytest.mark.parametrize("other_storage", [_LostAnswer], indirect=True)
