@@ -39,7 +39,7 @@ class Account:
         os.chown(path, self.user, self.group)
 
     def allow_access(self, path: Path) -> None:
-        """Permit all accounts to enter the folders above `path`, except those that this account owns."""
+        """Let all accounts enter the folders above `path`; folders that this account owns do not change."""
         for folder in path.parents:
             mode = folder.stat().st_mode
             if not mode & 0o001 and folder.stat().st_uid != self.user:

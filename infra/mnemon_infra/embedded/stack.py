@@ -176,7 +176,7 @@ async def run_stack(
     """Run in a folder the servers that the deployment does not configure; update streams and schema.
 
     Args:
-        data: the folder, created if absent; only one process at a time may hold it.
+        data: the folder, created if absent; only one process at a time may lock it.
         deployment: the configuration; a server that it names is not started.
         nats_port: port of the broker on 127.0.0.1; None takes its former port, else a free port.
         database_port: port of the database on 127.0.0.1; None opens a unix socket only.
@@ -184,7 +184,7 @@ async def run_stack(
             broker that runs in the folder accepts messages of up to `RESTORE_MAX_PAYLOAD` bytes.
 
     Raises:
-        FolderInUse: another process holds the folder.
+        FolderInUse: another process has locked the folder.
         FolderTooNew: a newer version has written the folder.
         FolderUnusable: the folder cannot be created or written.
         ServerPortTaken: a chosen port cannot be opened.

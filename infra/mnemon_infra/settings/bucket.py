@@ -48,7 +48,12 @@ class SettingsEntry(NamedTuple):
 
 
 async def open_bucket(connection: Client) -> KeyValue:
-    """Open the bucket of settings."""
+    """Open the bucket of settings.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
     try:
         return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
     except BucketNotFoundError as error:

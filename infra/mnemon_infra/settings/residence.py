@@ -52,7 +52,7 @@ class Residence(msgspec.Struct, frozen=True, omit_defaults=True):
             had no entry.
         is_confirmed: whether the move can no longer be reverted.
         is_returning: whether the move is being reverted, or was reverted.
-        is_abandoned: whether the move was abandoned, so that this deployment holds only its copy.
+        is_abandoned: whether the move to this deployment was abandoned; the tenant lives in the other one.
     """
 
     state: ResidenceState

@@ -134,7 +134,12 @@ class LiveSettings:
 
     @asynccontextmanager
     async def watch_bucket(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket until the end of the block. When the block begins, the settings are loaded."""
+        """Follow the bucket until the end of the block. When the block begins, the settings are loaded.
+
+        Raises:
+            SettingsNotProvisioned: the bucket is absent.
+            nats.errors.Error: the server does not answer while the settings are loaded.
+        """
         bucket = await open_bucket(connection)
         with watch_reconnects(connection) as reconnected:
             watch = await self._load_entries(connection, bucket)
@@ -295,6 +300,11 @@ async def read_settings(connection: Client, tenant: str | None = None) -> Settin
 
     A tenant whose own settings are invalid has the general settings. A move of the tenant, which may stop
     requests to language models, does not change the result.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await read_documents(connection, tenant)
     try:

@@ -64,7 +64,7 @@ def _add_trace(_: object, __: str, line: EventDict) -> EventDict:
 
 
 def _list_person_processors() -> list[Processor]:
-    # No tracebacks that show local variables: these hold messages of users.
+    # No tracebacks that show local variables: these contain messages of users.
     return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
 
 

@@ -1,4 +1,4 @@
-"""Metrics of mnemon. No label holds a tenant, a user, or a text of a user."""
+"""Metrics of mnemon. No label contains a tenant, a user, or a text of a user."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, get_args
@@ -153,7 +153,7 @@ IN_WORK = Gauge(
 )
 READERS = Gauge(
     "mnemon_consumer_readers",
-    "Requests of the consumer for messages that wait at the server",
+    "Pull requests of the consumer that wait at the server for messages",
     consumer=DURABLES,
 )
 OLDEST = Gauge(
