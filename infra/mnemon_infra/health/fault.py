@@ -30,7 +30,7 @@ MOST_USED: Final = 0.95
 """Share of JetStream's storage limit above which the storage counts as nearly full."""
 
 STORAGE_WAIT: Final = 1.0
-"""Maximum seconds to wait for the used storage; a login that may not ask gets no answer."""
+"""Maximum seconds to wait for the used storage; a login without the right to ask gets no answer."""
 
 
 class Fault(NamedTuple):
@@ -161,7 +161,7 @@ async def measure_storage(stream_context: JetStreamContext) -> float | None:
     """Return the largest used share of the account's limits on JetStream's storage; None if no limit is set.
 
     Raises:
-        nats.errors.Error: the server does not answer, or the login may not ask.
+        nats.errors.Error: the server does not answer, or the login has no right to ask.
     """
     account = await stream_context.account_info()
     tiers = [(each.storage, each.limits) for each in (account.tiers or {}).values()]

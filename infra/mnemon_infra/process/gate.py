@@ -9,8 +9,8 @@ class Gate:
     """Barrier for pieces of work, which can begin only while the gate is open. A new gate is open.
 
     Attributes:
-        exchanges: number of replacements of the object that the work changes, such as swaps of vectors, as
-            far as this process knows of them.
+        exchanges: number of times that the object of the work, such as the live vectors, was replaced by
+            another; replacements that this process does not know of are not counted.
     """
 
     def __init__(self) -> None:

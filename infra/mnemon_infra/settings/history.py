@@ -35,7 +35,7 @@ class NoSuchRevision(Exception):
 
 
 class SettingChange(NamedTuple):
-    """Change of one setting. `before` and `after` are tuples with the value; empty if it was not set."""
+    """Change of one setting. `before` and `after` contain its value, or nothing where it was not set."""
 
     setting: str
     before: tuple[Any, ...]

@@ -64,7 +64,8 @@ async def _parse_address(
         raise Problem(
             HTTPStatus.NOT_FOUND,
             "not_found",
-            "the address has no id of a document: percent-encode the slashes of ids, and no others",
+            "the address has no id of a document: percent-encode slashes within ids, but not the slashes "
+            "between the parts of the path",
         )
     return DocumentAddress(unquote(before), unquote(after))
 
