@@ -197,7 +197,9 @@ def load_conversations(path: Path) -> LabelledConversations:
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _read_questions(each)
     if not questions:
-        raise NotLocomo("no question names turns of its conversation as evidence")
+        raise NotLocomo(
+            "no question names turns of its conversation as evidence; name a file whose questions do"
+        )
     return LabelledConversations(conversations, questions)
 
 
