@@ -1,16 +1,18 @@
 """Route that streams the events of a tenant from the log, after a position, as server-sent events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.responses import Response, StreamingResponse
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from nats.errors import Error as BrokerError
 from pydantic import Field
 from pydantic_core import from_json
+from starlette.types import Receive, Scope, Send
 
 from mnemon.gateway.callers import Caller, CallerOfRequest, Callers
 from mnemon.gateway.problems import Problem
@@ -38,6 +40,37 @@ class ChangeV1(Contract):
     data: Any = Field(description="Body of the event, as it was published; it may violate the contract.")
 
 
+class ChangeStream(StreamingResponse):
+    """Server-sent events of a generator, which is closed when the client leaves.
+
+    FastAPI's own stream of server-sent events raises an error in its task group when the client leaves
+    while events wait for it, and leaves the generator to the garbage collector.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
+        # `X-Accel-Buffering` lets nginx pass on each event at once.
+        super().__init__(events, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until they end or the client leaves."""
+        async with aclosing(self._events):
+            await super().__call__(scope, receive, send)
+
+
+_EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "data": {"type": "string"},
+        "event": {"type": "string"},
+        "id": {"type": "string"},
+        "retry": {"type": "integer", "minimum": 0},
+    },
+}
+
+
 def create_change_routes() -> APIRouter:
     """Return the route `GET /v1/changes`."""
     router = APIRouter(tags=["changes"])
@@ -47,8 +80,9 @@ def create_change_routes() -> APIRouter:
         methods=["GET"],
         operation_id="changes",
         summary="Follow the log",
-        response_class=EventSourceResponse,
+        response_class=Response,
         response_description="Events, each with a `ChangeV1` as its data.",
+        responses={200: {"content": {ChangeStream.media_type: {"itemSchema": _EVENT_SCHEMA}}}},
     )
     return router
 
@@ -101,7 +135,7 @@ async def _stream_changes(
             description="As the header `Last-Event-ID`, for libraries that send the position in the query.",
         ),
     ] = None,
-) -> AsyncIterator[ServerSentEvent]:
+) -> ChangeStream:
     """Send events as the log stores them.
 
     The stream ends when the key is revoked or changed, or could not be checked for 60 seconds. The `id` of
@@ -110,17 +144,24 @@ async def _stream_changes(
     permission = _StreamPermission(request.app.state.callers, selected.caller)
     last_received = last_event_id_of_query if last_event_id is None else last_event_id
     start = after if last_received is None else last_received
-    async with aclosing(
-        stream_log_tail(memory.connection, selected.pattern, start, headers_only=False)
-    ) as tail:
+    tail = stream_log_tail(memory.connection, selected.pattern, start, headers_only=False)
+    return ChangeStream(_render_changes(tail, permission))
+
+
+async def _render_changes(
+    tail: AsyncGenerator[list[Delivery], None], permission: "_StreamPermission"
+) -> AsyncGenerator[bytes, None]:
+    async with aclosing(tail), aclosing(_take_pages_while(tail, permission.is_valid)) as pages:
         # Once the key is revoked, the stream ends; the client learns why when it connects again.
-        async for page in _take_pages_while(tail, permission.is_valid):
+        async for page in pages:
+            if not page:
+                yield KEEPALIVE_COMMENT
             for delivery in page:
                 if not await permission.is_valid():
                     return  # the key may be revoked while a slow client reads a page
                 if change := _build_change(delivery):
-                    yield ServerSentEvent(
-                        id=str(change.seq), event=change.event, raw_data=change.serialize().decode()
+                    yield format_sse_event(
+                        id=str(change.seq), event=change.event, data_str=change.serialize().decode()
                     )
 
 
@@ -150,10 +191,10 @@ class _StreamPermission:
 
 async def _take_pages_while(
     tail: AsyncGenerator[list[Delivery], None], is_permitted: Callable[[], Awaitable[bool]]
-) -> AsyncIterator[list[Delivery]]:
+) -> AsyncGenerator[list[Delivery], None]:
     """Yield the pages of a tail, until `is_permitted` returns False.
 
-    While no page comes, call `is_permitted` every `CACHE_SECONDS` seconds.
+    While no page comes, call `is_permitted` and yield an empty page every `CACHE_SECONDS` seconds.
     """
     while True:
         coming = asyncio.ensure_future(anext(tail))
@@ -161,6 +202,7 @@ async def _take_pages_while(
             while not (await asyncio.wait({coming}, timeout=CACHE_SECONDS))[0]:
                 if not await is_permitted():
                     return
+                yield []
             page = await coming
         finally:
             coming.cancel()

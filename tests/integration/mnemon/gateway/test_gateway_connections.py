@@ -1,7 +1,9 @@
 """Connections of the gateway with slow clients, faulty providers and large bodies."""
 
 import asyncio
+import gc
 import json
+import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -295,6 +297,25 @@ async def test_stream_continues_while_the_key_cannot_be_checked(
         monkeypatch.setattr(changes, "TAIL_TIMEOUT", 0)
         await bot.publish("anna", "user", "Fourth")
         assert not [line async for line in lines if "Fourth" in line]
+
+
+async def test_client_that_leaves_a_stream_of_changes_logs_no_error(
+    gateway: LocalGateway, connection: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    bot = MemoryClient(connection, tenant="acme")
+    for number in range(60):
+        await bot.publish("anna", "user", f"{number} " + "x" * 100_000)
+    with await gateway.connect() as client:
+        loop = asyncio.get_running_loop()
+        head = f"GET /v1/changes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {gateway.issued.text}\r\n\r\n"
+        async with asyncio.timeout(TIMEOUT):
+            await loop.sock_sendall(client, head.encode())
+            received = b""
+            while b"data: " not in received:
+                received += await loop.sock_recv(client, 4096)
+    await until(lambda: not gateway.has_open_requests())
+    gc.collect()  # logs the exceptions of tasks and generators that nothing awaited
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def read_event(lines: AsyncIterator[str], text: str) -> None:
