@@ -231,7 +231,10 @@ async def history(
 @perform_async
 async def rollback(
     revision: Annotated[
-        int, typer.Argument(min=1, help="Number of the revision, as `mnemon settings history` shows it.")
+        int,
+        typer.Argument(
+            metavar="REVISION", min=1, help="Number of the revision, as `mnemon settings history` shows it."
+        ),
     ],
     tenant: SettingsTenantOption = None,
     data: DataOption = None,

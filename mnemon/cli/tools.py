@@ -18,7 +18,12 @@ class ToolDialect(StrEnum):
 
 def tools(
     form: Annotated[
-        ToolDialect, typer.Option("--format", help="Format of the tools: a provider's format, or MCP.")
+        ToolDialect,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Format of the tools, of a provider or of MCP: openai, anthropic, google or mcp.",
+        ),
     ] = ToolDialect.OPENAI,
 ) -> None:
     """Print the memory tools as JSON: the field `tools` of a request to a model, or of MCP's `tools/list`.

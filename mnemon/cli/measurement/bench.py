@@ -48,7 +48,10 @@ class BenchName(StrEnum):
 
 def bench(
     name: Annotated[
-        BenchName, typer.Argument(metavar="NAME", help="Bench to run: " + ", ".join(BenchName) + ".")
+        BenchName,
+        typer.Argument(
+            metavar="NAME", show_choices=False, help="Bench to run: " + ", ".join(BenchName) + "."
+        ),
     ],
     data: Annotated[
         Path | None,

@@ -30,8 +30,9 @@ async def calibrate(
     provider: Annotated[
         Literal["wordllama", "openai", "fastembed"] | None,
         typer.Option(
-            help="Provider of the embedding model. Default: the provider in the settings; without a "
-            "configured NATS server, wordllama."
+            metavar="PROVIDER",
+            help="Provider of the embedding model: wordllama, openai or fastembed. Default: the provider in "
+            "the settings; without a configured NATS server, wordllama.",
         ),
     ] = None,
     model: Annotated[

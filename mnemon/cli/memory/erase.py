@@ -18,8 +18,8 @@ _VECTORS_STAY = "vectors, without text, stay in these generations until `mnemon 
 
 
 def erase(
-    tenant: Annotated[str | None, typer.Argument(help="Tenant of the user.")] = None,
-    user: Annotated[str | None, typer.Argument(help="User to erase.")] = None,
+    tenant: Annotated[str | None, typer.Argument(metavar="TENANT", help="Tenant of the user.")] = None,
+    user: Annotated[str | None, typer.Argument(metavar="USER", help="User to erase.")] = None,
     tenant_option: Annotated[
         str | None, typer.Option("--tenant", help="Tenant of the user, instead of TENANT.")
     ] = None,

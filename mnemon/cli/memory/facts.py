@@ -62,7 +62,7 @@ _MISSING_MODELS: Final = {
 
 @expand_options
 def save(
-    text: Annotated[str, typer.Argument(help="Text of the fact, one sentence.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text of the fact, one sentence.")],
     request: MemoryRequest,
     kind: KindOption = None,
     tier: TierOption = None,
@@ -112,7 +112,7 @@ def read(
 
 @expand_options
 def search(
-    query: Annotated[str, typer.Argument(help="Text to search for, in any language.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Text to search for, in any language.")],
     request: MemoryRequest,
     scope: Annotated[
         list[str] | None,

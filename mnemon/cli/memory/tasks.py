@@ -35,7 +35,7 @@ def list_(
 @app.command("add")
 @expand_options
 def add(
-    text: Annotated[str, typer.Argument(help="Text of the task.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text of the task.")],
     request: MemoryRequest,
     due: Annotated[
         datetime | None,

@@ -21,7 +21,7 @@ MetricsPort = Annotated[
         metavar="PORT",
         show_default=False,
         help="Port of /metrics, /healthz and /readyz; `mnemon up` takes the next port too, for a second "
-        "process. Default: MNEMON_METRICS_PORT, otherwise none.",
+        "process. Default: the port in MNEMON_METRICS_PORT if it is set, otherwise none.",
     ),
 ]
 

@@ -10,7 +10,9 @@ from typing import Annotated, Any, get_args
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from mnemon.cli.app import app
 from mnemon.cli.memory.history import HistoryCommand
 from mnemon_contracts.settings.groups import Embedding
 from tests.support.repository.command_lines import COMMAND, invocations, parse
@@ -101,6 +103,25 @@ def test_help_names_exit_codes(name: str) -> None:
     assert re.search(r"[Ee]xits with\s+code (0 .*,\s)?1\b", COMMANDS[name].help)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_on_80_columns_is_whole(name: str) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
+    assert "…" not in shown
+    command = COMMANDS[name]
+    types = [each.display_type_rich(command_context(command)) for each in command.params if not each.hidden]
+    assert [each for each in types if each and each not in shown] == []
+
+
+def test_names_of_arguments_are_upper_case() -> None:
+    names = {
+        argument.display_name_raw
+        for command in COMMANDS.values()
+        for argument in command.params
+        if argument.param_type_name == "argument" and not argument.hidden
+    }
+    assert {name for name in names if name != name.upper()} == set()
+
+
 def test_help_names_repeatable_options_once() -> None:
     usages = {
         name: " ".join(command.collect_usage_pieces(command_context(command)))
@@ -123,13 +144,13 @@ def test_usage_line_names_no_hidden_argument() -> None:
 
 
 def test_usage_line_names_shown_arguments() -> None:
-    app = typer.Typer(add_completion=False)
+    other = typer.Typer(add_completion=False)
 
-    @app.command(cls=HistoryCommand)
+    @other.command(cls=HistoryCommand)
     def example(shown: str, kept: Annotated[str | None, typer.Argument(hidden=True)] = None) -> None:
         del shown, kept
 
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(other)
     assert command.collect_usage_pieces(command_context(command)) == ["[OPTIONS]", "{shown}"]
 
 
