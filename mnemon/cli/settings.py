@@ -215,6 +215,9 @@ async def history(
         revisions = await read_history(connection, tenant)
     if as_json:
         show_json([_revision_to_json(revision) for revision in revisions])
+    elif not revisions:
+        effect = "the general settings apply to this tenant" if tenant else "all settings have their defaults"
+        typer.echo(f"no revisions: {effect}")
     else:
         show_table(
             ("revision", "at (UTC)", "by", "changes"),

@@ -113,6 +113,8 @@ def _read_logins(data: Path | None, file: Path | None) -> str | None:
 
 
 def _show_result(result: "BackupResult", check: str, destination: str, as_json: bool) -> None:
+    from rich.filesize import decimal
+
     manifest = result.manifest
     if as_json:
         show_json(
@@ -128,10 +130,10 @@ def _show_result(result: "BackupResult", check: str, destination: str, as_json: 
             }
         )
         return
-    size = sum(each.file.size for each in manifest.segments) / 1e6
+    size = decimal(sum(each.file.size for each in manifest.segments))
     typer.echo(
         f"{format_count(manifest.events, 'event')} up to log position {manifest.position:,} saved in"
-        f" {destination}, in {format_count(len(manifest.segments), 'segment')}, {size:,.1f} MB in all;"
+        f" {destination}, in {format_count(len(manifest.segments), 'segment')}, {size} in all;"
         f" {format_count(result.new_events, 'event', 'is')} new."
     )
     if result.rewritten:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,12 +71,22 @@ async def list_(data: DataOption = None, as_json: JsonOption = False) -> ExitCod
     Example: `mnemon auth key list --data ./memory`
     """
     async with _open_keys(data) as keys:
-        found = [_key_to_json(key) for key in await keys.list_keys()]
+        found = await keys.list_keys()
     if as_json:
-        show_json(found)
-        return ExitCode.DONE
-    rows = [tuple(_render_cell(value) for value in each.values()) for each in found]
-    show_table(("id", "tenant", "scopes", "user", "name", "created"), rows)
+        show_json([_key_to_json(key) for key in found])
+    elif not found:
+        typer.echo("no keys")
+    else:
+        show_table(
+            ("id", "tenant", "scopes", "user", "name", "created (UTC)"),
+            [
+                (
+                    *(key.id, key.tenant, " ".join(key.scopes), key.user or "", key.name or ""),
+                    f"{key.created_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+                )
+                for key in found
+            ],
+        )
     return ExitCode.DONE
 
 
@@ -113,10 +124,6 @@ async def _open_keys(data: "Path | None") -> "AsyncIterator[ApiKeys]":
             yield await open_api_keys(connection)
         except ApiKeysNotProvisioned as error:
             refuse(ExitCode.UNAVAILABLE, str(error))
-
-
-def _render_cell(value: Any) -> str:
-    return " ".join(value) if isinstance(value, list) else value or ""
 
 
 def _key_to_json(key: "ApiKey") -> dict[str, Any]:

@@ -14,6 +14,7 @@ import typer
 from mnemon.cli.deployment import api_keys
 from mnemon.cli.terminal.exit_code import ExitCode, perform_command, refuse, refuse_file
 from mnemon.cli.terminal.output import JsonOption, show_json, show_table
+from mnemon.display_text import format_data_option, spell_command
 
 if TYPE_CHECKING:
     from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
@@ -198,6 +199,11 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
         refuse_file(path, "read", error, "Make the file readable")
     if as_json:
         show_json([each._asdict() for each in permitted])
+        return
+    if not permitted:
+        target = format_data_option(data) if data else f" --file {quote(str(file))}"
+        typer.echo("no logins")
+        typer.echo(f"  Create the first login: {spell_command('mnemon auth tenant NAME')}{target}")
         return
     rows = [
         (

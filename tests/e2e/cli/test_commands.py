@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from pathlib import Path
 import nats
 import psycopg
 import pytest
+from nats.aio.client import Client
 
 from mnemon_consumers.app import VECTOR_WRITERS
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -66,6 +68,17 @@ async def test_printed_next_steps_name_the_folder(shared: Up) -> None:
         refused = await run(*arguments)
         assert refused.code != 0
         assert refused.err.splitlines()[-1] == f"  {step}"
+
+
+async def test_api_keys_are_listed_with_the_second_of_their_creation(
+    nats_url: str, connection: Client
+) -> None:
+    del connection  # it provisions the server
+    assert (await mnemon("auth", "key", "list", MNEMON_NATS_URL=nats_url)).out == "no keys\n"
+    await mnemon("auth", "key", "create", "--tenant", "acme", MNEMON_NATS_URL=nats_url)
+    heading, row = (await mnemon("auth", "key", "list", MNEMON_NATS_URL=nats_url)).out.splitlines()
+    assert heading.rstrip().endswith("created (UTC)")
+    assert re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", row.rstrip())
 
 
 async def test_status_of_a_healthy_stack_and_of_dead_letters(fresh_up: Up) -> None:

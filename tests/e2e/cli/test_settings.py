@@ -39,6 +39,13 @@ def settings(nats_url: str, connection: Client) -> SettingsCommands:
     return SettingsCommands(nats_url)
 
 
+async def test_history_without_revisions_is_no_empty_table(settings: SettingsCommands) -> None:
+    assert await settings.json("history") == []
+    assert (await settings("history")).out == "no revisions: all settings have their defaults\n"
+    of_tenant = await settings("history", "--tenant", "acme")
+    assert of_tenant.out == "no revisions: the general settings apply to this tenant\n"
+
+
 async def test_setting_reaches_a_running_process(shared: Up) -> None:
     assert shared.endpoints
     settings = SettingsCommands(shared.endpoints.nats)

@@ -1,6 +1,7 @@
 """The commands `mnemon backup` and `mnemon restore`."""
 
 import json
+import re
 from pathlib import Path
 from uuid import uuid4
 
@@ -35,6 +36,7 @@ async def test_backup_is_checked_and_continued(shared: Up, tmp_path: Path) -> No
     assert first["events"] == first["new_events"]
     assert second.code == 0
     assert f"mnemon restore {folder} --check" in second.out
+    assert re.search(r", [1-9][\d.]* (bytes|kB|MB) in all;", second.out)
     assert checked["damaged"] is False
     assert checked["position"] >= first["position"]
 

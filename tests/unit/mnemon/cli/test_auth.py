@@ -54,6 +54,16 @@ def test_file_whose_owner_cannot_be_kept_keeps_its_mode_and_is_reported(
     )
 
 
+def test_list_of_a_folder_without_logins_names_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    shown = CliRunner().invoke(app, ["auth", "list", "--data", str(tmp_path)])
+    assert shown.stdout == (
+        f"no logins\n  Create the first login: mnemon auth tenant NAME --data {tmp_path}\n"
+    )
+
+
 def test_line_for_the_bot_has_the_letters_of_the_tenant(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["auth", "tenant", "Контора", "--file", str(tmp_path / "mnemon.conf")])
     assert 'tenant="Контора")' in shown.stdout
