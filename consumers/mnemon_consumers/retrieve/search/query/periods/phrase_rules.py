@@ -85,12 +85,17 @@ class _RuleMatch(NamedTuple):
         """
         start = self.found.start()
         is_coming = _NOT_COMING.search(self.sentence.roles, max(0, start - 4), start) is None
-        return is_coming and not self.is_topic() and self.sentence.asks_about_future
+        return is_coming and self._get_word_before() not in _ABOUT and self.sentence.asks_about_future
 
     def is_topic(self) -> bool:
-        """Return whether the word before the phrase makes it a topic or a purpose: «про Новый год»."""
+        """Return whether the word before the phrase makes it a topic or a purpose, as in «про Новый год»."""
+        word = self._get_word_before()
+        return word in _ABOUT or word in _TOWARDS
+
+    def _get_word_before(self) -> str:
+        """Return the word before the phrase, in lower case; "" at the beginning of the text."""
         start = self.found.start()
-        return start > 0 and self.sentence.words[start - 1].text.lower() in _NO_TIME
+        return self.sentence.words[start - 1].text.lower() if start else ""
 
     def get_count(self) -> int | None:
         """Return the number of units, as of "two weeks" or "a couple of weeks"; None if there is none."""
@@ -136,8 +141,12 @@ after the day that is so far away. A fortnight ago is two weeks ago."""
 _WHOLE_UNITS: Final[frozenset[Unit]] = frozenset(("week", "month", "season", "year", "decade"))
 """Units of the periods that have parts, as in "the end of May"."""
 
-_NO_TIME: Final = frozenset(["о", "об", "про", "к", "ко"])
-"""Prepositions after which a day is a topic or a purpose: «подарки к Новому году» (gifts for New Year)."""
+_ABOUT: Final = frozenset(["о", "об", "про"])
+"""Prepositions after which a day is a topic: «про Новый год» (about New Year)."""
+
+_TOWARDS: Final = frozenset(["к", "ко"])
+"""Prepositions of a purpose, as in «подарки к Новому году» (gifts for New Year), and of a deadline, as in
+«Что сделать к пятнице?» (What to do by Friday?)."""
 
 _NOT_COMING: Final = compile_pattern(
     "(?: [SINCE FROM FROM_OR_SINCE OF TO UNTIL DASH] | BETWEEN (?: THE? ANY_WEEKDAY AND )? ) THE? $"
