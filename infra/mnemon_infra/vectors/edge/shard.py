@@ -280,7 +280,8 @@ class Shard:
         try:
             async with self._writing:
                 self._unoptimised = 0
-                require_room(former, 2 * _measure_bytes(former))
+                # The copy and its rewritten parts, which may get the quantized vectors that they lack.
+                require_room(former, 9 * _measure_bytes(former) // 4)
                 with translate_errors():
                     self.engine.flush()
                 await asyncio.to_thread(shutil.copytree, former, draft, copy_function=copy_sparse_file)
