@@ -168,7 +168,7 @@ def show_report(report: DemoReport, console: Console) -> None:
 def _render_step(what: str, seconds: float) -> RenderableType:
     line = Table.grid(padding=(0, 1))
     line.add_column()
-    line.add_column(min_width=54)
+    line.add_column(min_width=58)
     line.add_column(justify="right", style="dim")
     line.add_row("[green]✓[/]", what, f"{seconds:.1f} s")
     return line
@@ -278,15 +278,12 @@ def indent(content: RenderableType, above: int = 0) -> RenderableType:
 
 
 def render_call(expression: str, meaning: str, content: RenderableType) -> RenderableType:
-    """Return a panel with a call as title, its reply as content, and the meaning of the reply below."""
-    return Panel(
-        content,
-        title=f"[bold]await {escape(expression)}[/]",
-        title_align="left",
-        subtitle=f"[dim]{meaning}[/]",
-        subtitle_align="right",
-        border_style="dim",
-        padding=(1, 2),
+    """Return a call above a panel with its reply as content, and the meaning of the reply below."""
+    return Group(
+        Text(f"await {expression}", style="bold", overflow="fold"),
+        Panel(
+            content, subtitle=f"[dim]{meaning}[/]", subtitle_align="right", border_style="dim", padding=(1, 2)
+        ),
     )
 
 

@@ -139,6 +139,22 @@ def test_decision_is_shown_with_its_evidence() -> None:
         assert text in screen
 
 
+def test_long_call_is_shown_whole() -> None:
+    words = " ".join(shown(report_of(kept=18), 60).split())
+    assert 'await memory.search("anna", "ferries", scope=["messages"])' in words
+    assert "…" not in words
+
+
+def test_seconds_of_all_steps_are_aligned() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    screen = DemoScreen(console)
+    screen.report_start("nats-server 2.15.1, PostgreSQL 18, vectors: qdrant 1.19.0", 3.0)
+    screen.report_start("consumers", 6.3)
+    assert isinstance(console.file, io.StringIO)
+    first, second = console.file.getvalue().splitlines()
+    assert first.index("3.0 s") == second.index("6.3 s")
+
+
 def test_the_program_to_start_from_is_shown_whole_at_80_columns() -> None:
     screen = shown(report_of(kept=18), 80)
     assert 'memory.publish("u42", "user", "I live in Lisbon.")' in screen
