@@ -14,6 +14,7 @@ from mnemon.cli.memory.requests import (
     parse_now,
 )
 from mnemon.cli.options.option_group import expand_options
+from mnemon.cli.terminal.output import show_message
 from mnemon.display_text import make_printable
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def _show_context(reply: "Reply") -> None:
         typer.echo(make_printable(reply.text))
     else:
         for message in reply.messages:
-            typer.secho(f"{make_printable(message.name or message.role):>10}  ", dim=True, nl=False)
-            typer.echo(make_printable(message.content))
+            show_message(f"{make_printable(message.name or message.role):>10}", message.content)
     sections = ", ".join(
         f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")
         for name, section in reply.sections.items()

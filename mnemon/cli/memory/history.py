@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
 from mnemon.cli.options.target import DataOption
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.output import JsonOption, show_message
 from mnemon.display_text import format_count, make_printable
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def _show_messages(reply: "HistoryReplyV1", limit: int, as_of: str | None) -> No
         )
     for message in reply.messages:
         speaker = make_printable(message.name or message.role)
-        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)
-        typer.echo(make_printable(message.content))
+        show_message(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}", message.content)
     if not reply.messages:
         typer.echo("no messages")
     elif reply.may_have_older_messages(limit):

@@ -34,6 +34,12 @@ def show_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
+def show_message(label: str, content: str) -> None:
+    """Print the lines of a message beside its label, such as the speaker."""
+    typer.secho(f"{label}  ", dim=True, nl=False)
+    typer.echo(make_printable(content).replace("\n", "\n" + " " * (len(label) + _GAP)))
+
+
 @contextmanager
 def show_progress(
     *columns: "str | ProgressColumn", description: str = "", total: float | None = None, **fields: Any

@@ -164,7 +164,7 @@ async def test_context_command_prints_the_context(run: Run) -> None:
     assert (shown.exit_code, shown.stdout) == (0, "<user_data>\n- name: Анна\n</user_data>\n")
     assert re.search(r"^\d+ tokens: user_data \d+$", shown.stderr, re.MULTILINE)
     assert "missing: relevant, conversation" in shown.stderr, "there are no vectors here to search"
-    assert (await run("context")).stdout.endswith("User data:\n- name: Анна\n")
+    assert (await run("context")).stdout.endswith("User data:\n            - name: Анна\n")
     context = json.loads((await run("context", "--query", "Who is it?", "--json")).stdout)
     assert context["messages"] == [{"role": "system", "content": "User data:\n- name: Анна"}]
 
