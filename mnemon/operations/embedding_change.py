@@ -38,9 +38,9 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
             f"folder, add --data DIR to `up` and `settings set`. To undo: mnemon settings set {back}"
         )
     return (
-        f"{goes_on}They cannot restart while the vectors are made by a model other than "
-        f"{_name_model(after)}: stop them, run `mnemon reindex` and start them; `index` then embeds "
-        "everything again. For the stack of a folder, add --data DIR to `reindex` and `settings set`. "
+        f"{goes_on}If the vectors are made by a model other than {_name_model(after)}, they cannot "
+        "restart: stop them, run `mnemon reindex` and start them; `index` then embeds everything again. "
+        "For the stack of a folder, add --data DIR to `reindex` and `settings set`. "
         f"To undo: mnemon settings set {back}"
     )
 
