@@ -261,7 +261,7 @@ def _show_addresses(
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     lines |= {"gateway": f"{gateway.address}  ({_describe_key(stack, gateway)})"} if gateway else {}
     for name, value in lines.items():
-        typer.echo(f"  {name:<10} {value}")
+        typer.echo(f"  {name:<10}  {value}")
     if gateway and gateway.taken_port:
         typer.secho(
             f"  Port {gateway.taken_port} is in use, so the gateway has another one. To choose one:"

@@ -26,7 +26,7 @@ async def test_login_link_works_once_over_restarts_of_the_process(shared: Up) ->
     address = shared.endpoints.http
     assert address == json.loads((shared.data / "endpoints.json").read_text())["http"]
     assert (shared.data / "admin" / "token").stat().st_mode & 0o777 == 0o600
-    link = re.findall(r"admin page (\S+)/login\?key=(\S+)", shared.log)[-1]
+    link = re.findall(r"admin page  (\S+)/login\?key=(\S+)", shared.log)[-1]
     assert link[0] == address
     assert serving(shared) == [], "nobody has looked yet"
 
