@@ -17,7 +17,7 @@ Further requests of the user wait for these; requests of other users do not.
 """
 
 BURST: Final = 1.0
-"""Size of a tenant's token bucket, in seconds of its rate; a bucket holds at least one request."""
+"""Size of a tenant's token bucket, in seconds of its rate; a full bucket has at least one token."""
 
 TENANTS: Final = 100_000
 """Maximum number of token buckets. At this number all buckets are removed; a new bucket starts full."""

@@ -34,7 +34,7 @@ MINIMUM_VERSION = (2, 14)
 MAX_PAYLOAD: Final = 8 * 1024 * 1024
 """`max_payload` that mnemon needs from a NATS server, in bytes.
 
-It is above the limit of a body, so that a dead letter can hold a refused body, and leaves room for replies.
+It exceeds the limit of a body, so that a dead letter can contain a refused body, and leaves room for replies.
 """
 
 MAX_PAYLOAD_STEP: Final = (
@@ -179,7 +179,7 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
 
 
 def end_process_after_close(name: str) -> None:
-    """End this process, because the server has closed its connection `name` for good.
+    """End this process, because the server has closed its connection `name` permanently.
 
     nats-py does not reconnect after some errors of the server, such as a login that no longer exists. A
     process without a connection would only seem alive.
@@ -192,7 +192,7 @@ def end_process_after_close(name: str) -> None:
 
 @contextmanager
 def end_process_when_closed(connection: Client) -> Iterator[None]:
-    """End this process if the server closes the connection for good during the block."""
+    """End this process if the server closes the connection permanently during the block."""
 
     async def handle_close() -> None:
         end_process_after_close(str(connection.options["name"]))

@@ -26,7 +26,7 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
-"""Seconds to wait after the first delivery, the second and so on; the last value holds for all further ones.
+"""Seconds to wait after the first delivery, the second and so on; the last value applies to all further ones.
 """
 
 LONGEST_SUBJECT = 3000
@@ -167,8 +167,8 @@ def _compose_dead_letter(
     """Return the headers and the body of a dead letter.
 
     The letter has neither headers nor body of the original if the outcome is confidential, or if the letter
-    would exceed `max_payload` of the server: the server closes the connection for good when a message is
-    larger. If the original is an event, the log still has both; the content of a trigger is lost.
+    would exceed `max_payload` of the server: the server closes the connection permanently when a message
+    is larger. If the original is an event, the log still has both; the content of a trigger is lost.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

@@ -178,7 +178,8 @@ def build_message(
 ) -> Msg:
     """Build a message whose subject may have any bytes.
 
-    Servers take any bytes in a subject. nats-py stops reading for good at a subject that is not UTF-8.
+    Servers take any bytes in a subject. nats-py stops reading from the connection at a subject that is
+    not UTF-8.
     """
     return self.msg_class(
         _client=self,
@@ -215,7 +216,7 @@ _MESSAGE_WITH_HEADERS: Final = re.compile(
 """Pattern of the first line of a message with headers in the NATS protocol.
 
 nats-py's own pattern ends a subject at a vertical tab or a form feed, which servers accept within a subject.
-nats-py then closes the connection for good when it reads the rest of the line.
+nats-py then closes the connection, without a reconnect, when it reads the rest of the line.
 """
 
 

@@ -363,8 +363,8 @@ def _build_error_reply(verb: str, error: Exception) -> ErrorReply:
     return ErrorReply(
         error=AskError(
             code="internal",
-            message="the request failed with an internal error; the log messages of `retrieve` have the "
-            "cause",
+            message="the request failed with an internal error: repeat it; if that fails too, the operator "
+            "finds the cause in the log messages of `retrieve`",
             retryable=True,
         )
     )

@@ -55,7 +55,7 @@ class _ConnectionLost(DatabaseUnavailable):
 
 
 class DatabaseRefused(Exception):
-    """The database refuses the values for good; every further attempt fails too."""
+    """The database refuses the values; every further attempt with these values fails too."""
 
 
 class DatabaseNotConfigured(Exception):
@@ -353,7 +353,7 @@ class Database:
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            DatabaseRefused: the database refuses the values for good.
+            DatabaseRefused: the database refuses the values; every further attempt fails too.
         """
         async with self._acquire_connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
@@ -365,7 +365,7 @@ class Database:
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            DatabaseRefused: the database refuses the values for good.
+            DatabaseRefused: the database refuses the values; every further attempt fails too.
         """
         try:
             async with self._acquire_connection() as connection:

@@ -37,7 +37,7 @@ OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 
 """Condition for events of batches, with the exact text of the index: PostgreSQL uses the index only then."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Condition for events of windows that failed for good, with the text of the index, as for `OF_BATCHES`."""
+"""Condition for events of windows that were given up, with the text of the index, as for `OF_BATCHES`."""
 
 KEY = ("tenant", "user_id", "event_id")
 """Columns that identify an event."""
@@ -196,7 +196,7 @@ conversation_erasures = _define_event_table(
 )
 """Conversations that were erased. For each span of such a row, the table `starts` has a row too."""
 
-# The tables below are not projections: they hold the work in progress of `extract`. If they are lost,
+# The tables below are not projections: they contain the work in progress of `extract`. If they are lost,
 # `extract` recovers batches and answered windows from the rows of their events, and cuts other windows again.
 
 WAITS = "NOT is_answered AND batch_id IS NULL"

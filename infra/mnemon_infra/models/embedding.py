@@ -123,8 +123,8 @@ class Embedder(Protocol):
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
         dimension: dimension of the model's vectors.
         thresholds: values at which decisions change.
-        is_loading: whether the process is loading a part of the model, once; calls that need the part take
-            longer meanwhile.
+        is_loading: whether the process is loading a part of the model now, which it does only once; calls
+            that need the part take longer meanwhile.
     """
 
     @property

@@ -26,6 +26,6 @@ def load_llama_tokenizer() -> Tokenizer | None:
         return None
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     tokenizer.encode_special_tokens = True  # special tokens in a user's text are plain text
-    # The cache would keep the first ten thousand whole texts of a process for good: 40 MB of little use.
+    # The cache would keep the first ten thousand whole texts of a process until its end: 40 MB of little use.
     tokenizer.model._resize_cache(0)
     return tokenizer

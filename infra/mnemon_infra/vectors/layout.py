@@ -13,7 +13,7 @@ DENSE, SPARSE = "dense", "sparse"
 """Names of a point's vectors."""
 
 TENANT, USER = "tenant", "user"
-"""Names of the stored fields that hold the owner of a point, in addition to its payload."""
+"""Names of the stored fields that contain the owner of a point, in addition to its payload."""
 
 NO_TENANT = ""
 """Value of the field `TENANT` that no point has.

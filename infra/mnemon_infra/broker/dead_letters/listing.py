@@ -216,7 +216,7 @@ async def find_message(connection: Client, stream: str, sequence: int) -> Msg | 
 
 
 async def remove_message(connection: Client, stream: str, sequence: int) -> None:
-    """Remove a message from a stream for good. An absent message counts as removed.
+    """Remove a message from a stream permanently. An absent message counts as removed.
 
     Raises:
         nats.errors.Error: the message is not removed, or its removal is not confirmed.

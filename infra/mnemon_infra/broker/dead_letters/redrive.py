@@ -1,4 +1,4 @@
-"""Redrive of dead letters: publish the original again for its consumer, or drop the letter for good."""
+"""Redrive of dead letters: publish the original again for its consumer, or remove the letter."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -95,7 +95,7 @@ async def redrive_letter(connection: Client, letter: Letter, is_applied: IsAppli
 
 
 async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
-    """Remove a letter for good, and with a letter of `persist` the event, if the projections lack its row.
+    """Remove a letter permanently, and with a letter of `persist` the event, if the projections lack its row.
 
     If the event stayed, `persist` would make the letter again when it reads the log from the start. An event
     of a kind that has no rows stays.

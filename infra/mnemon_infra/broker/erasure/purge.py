@@ -1,4 +1,4 @@
-"""Removal of the messages in an erasure's scope from all streams, for good, and counts of what is left."""
+"""Permanent removal of the messages in an erasure's scope from all streams, and counts of those left."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence

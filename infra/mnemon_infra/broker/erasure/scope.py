@@ -31,7 +31,7 @@ EVERYWHERE: Final = 2**63 - 1
 
 
 def escape_as_json(words: str) -> tuple[str, str]:
-    """Return a text as it stands inside a JSON string, and inside JSON that is itself in a JSON string.
+    """Return a text with the escapes of a JSON string, and with those of JSON inside a JSON string.
 
     Dead letters contain models' answers as JSON in a string; messages contain tools' arguments in this way.
     """

@@ -45,7 +45,7 @@ LOG_ABSENT_STEP = (
 
 
 class StreamsMissing(Exception):
-    """Streams are absent; the message has the next step. If the log is absent, it names only the log."""
+    """Streams are absent. The message has the next step; if the log is absent, it names no other stream."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if LOG in names:

@@ -77,12 +77,12 @@ class _ErasureStatements:
     """Statements for erasures of one kind: of users or of conversations.
 
     Attributes:
-        deletions: deletes the covered rows of each table, without windows.
-        counts: counts by table, windows included.
-        release: deletes the covered windows that are not locked. A process locks a window while it asks a
-            model online.
-        providers: selects the ids of open batches with covered windows that are not answered.
-        settle: marks the erasure as settled.
+        deletions: statements that delete the covered rows, by table; none for windows.
+        counts: statements that count the covered rows, by table, windows included.
+        release: statement that deletes the covered windows that are not locked. A process locks a window
+            while it asks a model online.
+        providers: statement that selects the ids of open batches with covered windows that are not answered.
+        settle: statement that marks the erasure as settled.
     """
 
     def __init__(
@@ -157,7 +157,10 @@ async def release_windows(database: Database, erased: ErasureScope) -> None:
 
 
 async def mark_settled(database: Database, erased: ErasureScope) -> None:
-    """Record that log, dead letters and triggers are purged. A later erasure stays unsettled."""
+    """Record that log, dead letters and triggers are purged for an erasure.
+
+    A later erasure stays unsettled.
+    """
     statements, parameters = _choose_statements(erased)
     async with database.transaction() as connection:
         await statements.settle.execute_each(connection, [parameters])

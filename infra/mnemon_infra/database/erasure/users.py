@@ -212,7 +212,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 
 
 def _escape_in_array(value: str) -> str:
-    """Return a text as it stands inside a quoted value in the text of an array."""
+    """Return a text with the escapes of a quoted value in PostgreSQL's text form of an array."""
     return value.replace("\\", "\\\\").replace('"', '\\"')
 
 

@@ -30,7 +30,8 @@ class Generation(NamedTuple):
         reached: its applied position; None for the live one, which persist writes, and for a schema that was
             dropped or belongs to another program.
         up_to: the last log position that it is to contain; None for no limit.
-        sweeps: number of users whose rows are yet to be swept, plus that of users whose vectors are.
+        sweeps: number of users whose rows are yet to be swept, plus the number of users whose vectors are yet
+            to be swept.
         bytes: size on disk, in bytes.
         vectors: the applied position of its vectors; None if it is not recorded, or there are no vectors.
     """

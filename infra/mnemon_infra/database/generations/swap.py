@@ -42,7 +42,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
     of projections do not wait.
 
     Raises:
-        TablesBusy: other transactions hold the tables; this transaction has locked nothing.
+        TablesBusy: other transactions keep the tables locked; this transaction has locked nothing.
         DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction() as connection:
@@ -63,9 +63,8 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 async def swap_schemas(connection: Connection, live: str, to: str, applied: int) -> None:
     """Make the generation `to` the live one; the generation that is live now becomes the former one.
 
-    `live` is the schema of the live generation, before and after the swap.
-
-    The connection is that of `lock_out_writers`. `applied` is the applied position of the generation that is
+    `live` is the name of the live generation's schema, which is the same before and after the swap. The
+    connection is that of `lock_out_writers`. `applied` is the applied position of the generation that is
     live now.
     """
     former = name_generation(live, "former")

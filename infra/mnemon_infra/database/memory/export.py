@@ -30,7 +30,8 @@ _UP_TO: Final = make_parameter("up_to", int)
 class KeptMessage(NamedTuple):
     """A visible message to export.
 
-    `conversation` is the one that the message's subject names; None for the one that was current at `seq`.
+    `conversation` is the conversation that the subject of the message names; None means the conversation
+    that was current at `seq`.
     """
 
     seq: int
@@ -83,7 +84,7 @@ class KeptField(NamedTuple):
 
 
 def _select_messages() -> Select[Any]:
-    # The first column is the message's conversation as derived; the export gives the subject's instead.
+    # The first column is the derived conversation; the export gives the conversation of the subject.
     columns = [messages.c[name] for name in KeptMessage._fields]
     return (
         select_visible_messages(parts.select_timeline(), *columns)

@@ -34,7 +34,7 @@ class IndexableItem(NamedTuple):
 class _ItemSource(NamedTuple):
     """Source of a collection's items: the table, the columns of an item, and the condition for a row.
 
-    `versions` are the names of the memory events that hold the content; empty for messages.
+    `versions` are the names of the memory events that contain the content; empty for messages.
     """
 
     table: str

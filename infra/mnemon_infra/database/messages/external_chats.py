@@ -25,7 +25,7 @@ _SESSION: Final = ("session_id", "chat_session_id")
 
 
 class ExternalChatsUnavailable(Exception):
-    """The database does not answer, refuses a query, or lacks a table or a column; the message says which."""
+    """The database does not answer, refuses a query, or lacks a table or column, as the message says."""
 
 
 class ExternalMessageRow(NamedTuple):

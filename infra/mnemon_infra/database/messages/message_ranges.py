@@ -97,8 +97,8 @@ async def stream_messages(
 ) -> AsyncIterator[tuple[int, list[SpokenRow]]]:
     """Yield the visible messages of each range, oldest first, while they are loaded page by page.
 
-    A caller that keeps only a part of each message holds one page at a time: at most `PAGE_BYTES`, or one
-    longer message. `tool_calls` and `metadata` count with their stored, compressed size.
+    A caller that keeps only a part of each message has one page in memory at a time: at most `PAGE_BYTES`, or
+    one longer message. `tool_calls` and `metadata` count with their stored, compressed size.
 
     Yields:
         The index of a range, and the next of its messages. A long range is yielded in several parts; a range

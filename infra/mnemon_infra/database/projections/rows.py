@@ -24,7 +24,7 @@ from mnemon_infra.database.projections.unknown_fields import encode_body
 from mnemon_infra.delivery import Delivery
 
 ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
-"""Events that end a fact for good, even if later events name the fact."""
+"""Events that end a fact permanently: later events that name the fact do not bring it back."""
 
 REMOVALS: Final = ("task.removed", "document.removed")
 """Events that remove an item, which a later event can add again."""
@@ -280,4 +280,4 @@ _ITEMS: Final[Mapping[type[Event], str]] = {
     **dict.fromkeys((memory.BatchIntendedV1, memory.BatchSubmittedV1, memory.BatchCompletedV1), "batch_id"),
     **dict.fromkeys((memory.BatchFailedV1, memory.WindowAnsweredV1), "batch_id"),
 }
-"""The memory events that become rows, each with the field that holds the id of its item."""
+"""The memory events that become rows, each with the field that contains the id of its item."""

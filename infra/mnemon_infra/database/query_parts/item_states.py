@@ -62,7 +62,7 @@ def select_newest(
     place 1 is the newest version of an item or, without a version, the newest of its other events.
 
     Args:
-        versions: names of the events that hold content.
+        versions: names of the events that contain the content of an item.
         others: names of further events.
         only: conditions on items or events.
         also: further columns, by name; an aggregate must be a window over `events.c.item`.

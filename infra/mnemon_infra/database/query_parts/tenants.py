@@ -8,7 +8,7 @@ from sqlalchemy import CTE, ColumnElement, FromClause, select, true
 def select_tenants(
     table: FromClause, is_wanted: Callable[[FromClause], ColumnElement[bool]] = lambda _: true()
 ) -> CTE:
-    """Select the tenants that have a row for which `is_wanted` holds, by one index lookup each."""
+    """Select the tenants that have a row for which `is_wanted` is true, with one index lookup for each."""
     others = table.alias("others")
     first = select(table.c.tenant).where(is_wanted(table)).order_by(table.c.tenant).limit(1)
     tenants = first.cte("tenants", recursive=True)

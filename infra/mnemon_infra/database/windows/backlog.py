@@ -32,7 +32,7 @@ class Backlog(NamedTuple):
         due: windows that wait for a batch or an online request and are due.
         later: windows that wait likewise and are due later, after a pause.
         in_batches: unanswered windows in open batches.
-        dead: windows that failed for good since a given moment; a window counts once for each such failure.
+        dead: windows that were given up since a given moment; a window counts each time that it was given up.
         batches: open batches, by state.
     """
 
@@ -108,7 +108,7 @@ _BY_TENANT = Lookup(_select_by_tenant())
 
 @query
 async def load_backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
-    """Return the backlog of extraction at `now`; windows that failed for good count from `since` on."""
+    """Return the backlog of extraction at `now`; windows that were given up count from `since` on."""
     (counted,) = await _COUNTED.fetch(connection, now=now, since=since)
     found = await _OPEN_BATCHES.fetch(connection, now=now)
     return Backlog._make((*counted, sorted(map(OpenBatches._make, found))))

@@ -17,7 +17,7 @@ class CallTotals(NamedTuple):
 
     Attributes:
         in_batch: True if the calls were made in batches, False if online.
-        unpriced: number of those calls whose model had no price; `usd` does not include their cost.
+        unpriced: number of the calls whose model had no price; `usd` does not include their cost.
         input: tokens of the requests, cached ones included.
         cached: input tokens that the provider had cached.
         output: tokens of the answers.

@@ -14,7 +14,7 @@ from mnemon_infra.database.tables import windows
 
 
 class StoredWindow(NamedTuple):
-    """A window as extraction works on it; windows sort by user, conversation and position.
+    """A window with the state of its extraction; windows sort by user, conversation and position.
 
     Attributes:
         attempts: number of attempts that have failed.
@@ -38,7 +38,7 @@ class StoredWindow(NamedTuple):
 
     @property
     def message_range(self) -> MessageRange:
-        """Return the range of log positions of the window's messages."""
+        """The range of log positions of the window's messages."""
         return MessageRange(self.tenant, self.user, self.conversation, self.from_seq, self.to_seq)
 
 

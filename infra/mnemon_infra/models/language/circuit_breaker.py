@@ -31,7 +31,7 @@ messages.
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 """Minimum pause in seconds after a failure that is no refusal, by the number of consecutive failures.
 
-The last value holds for all further failures. The first failure alone causes no pause unless the provider
+The last value applies to all further failures. The first failure alone causes no pause unless the provider
 requests one: the request may be the cause, and other requests need not wait.
 """
 

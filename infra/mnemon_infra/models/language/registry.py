@@ -72,7 +72,7 @@ class _BoundedModel:
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Send a request and wait for the answer, see `LanguageModel`."""
+        """Send a request and wait for the answer; see `LanguageModel.complete`."""
         async with self._free:
             begun, outcome = time.perf_counter(), "failed"
             try:

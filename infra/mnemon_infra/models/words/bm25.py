@@ -1,6 +1,6 @@
 """Sparse vectors of words: BM25 with Qdrant's encoder, with one language for each script.
 
-These vectors hold term frequency and text length; a search multiplies by inverse document frequency. The
+These vectors reflect term frequency and text length; a search multiplies by inverse document frequency. The
 same text gives the same vector in every process.
 """
 

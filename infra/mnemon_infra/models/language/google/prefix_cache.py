@@ -25,12 +25,12 @@ CLOSING = 5.0
 
 
 class _CacheState(NamedTuple):
-    """State of instructions in the cache.
+    """State of instructions in the cache. Times are in seconds of the clock of `CachedInstructions`.
 
     Attributes:
         name: name of the cached content; None if nothing is cached.
         until: the time after which the next request creates or prolongs the content.
-        ends: the time after which the state no longer holds and may be forgotten: the content has expired, or
+        ends: the time after which the state is invalid and may be forgotten: the content has expired, or
             the instructions were used only once and count as new.
     """
 
@@ -121,7 +121,7 @@ class CachedInstructions:
     def _build_state(self, name: str | None, now: float) -> _CacheState:
         """Return the state of the cached content `name`, or of no content if `name` is None.
 
-        A request prolongs the content after 50 % of its lifetime. The state holds for 90 % of the lifetime.
+        A request prolongs the content after 50 % of its lifetime. The state is valid for 90 % of it.
         """
         return _CacheState(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 

@@ -179,7 +179,7 @@ _LONG_LEAD: Final[Mapping[str, re.Pattern[str]]] = {
     "an": re.compile("[aeio]|u(?!ni|se)", re.IGNORECASE),
     "во": re.compile("вт|вл|вс|фр", re.IGNORECASE),
 }
-"""Beginnings of values before which the longer variant of a word stands, such as "an" or «во» (in)."""
+"""Beginnings of values that follow the longer variant of a word, such as "an" or «во» (in)."""
 
 ENGLISH: Final = CorrectionForms("english")
 RUSSIAN: Final = CorrectionForms("russian")

@@ -125,16 +125,16 @@ def names_departure(text: str) -> bool:
 def resolve_future_dates(
     text: str, named: list[DateSpan], day: date, future: re.Pattern[str], past: re.Pattern[str]
 ) -> list[DateSpan]:
-    """Return the dates of a text about the past; those of its clauses about the future lie ahead.
+    """Return the dates of a text about the past, with the dates in clauses about the future moved ahead.
 
     In "We bought a backpack, Sam starts school in September", the month is the next September.
 
     Args:
         text: the statement.
-        named: its dates, found with the direction -1.
+        named: the dates of the statement, found with the direction -1.
         day: the day of the message.
         future: words of a clause that speaks of the future.
-        past: verbs in the past tense, which show that a clause does not.
+        past: verbs in the past tense, which show that a clause does not speak of the future.
     """
     later = {(span.start, span.end): span for span in find_dates(text, day, 1)}
     resolved = []

@@ -175,7 +175,7 @@ def load_forms(language: str) -> Mapping[str, Any]:
 
 
 _WORD: Final = re.compile(r"\{([A-Z_]+)\}")
-"""Name in braces, which stands for an entry of `words` in a pattern; `{2}` remains a quantifier."""
+"""Name in braces, which refers to an entry of `words` in a pattern; `{2}` remains a quantifier."""
 
 _CONTRACTION: Final = re.compile(r"I'm\b|(?<=[a-z]n)'t\b|'ve\b")
 """Contraction that people often write without the apostrophe; "we're" or "I'll" would be other words."""

@@ -46,7 +46,7 @@ class UserStatement(NamedTuple):
         text: the person's own words, with dates in brackets after words such as "yesterday".
         user: the language's word for a user.
         undated: the text without the words that name dates.
-        ends_on: the first day on which the statement no longer holds; None if no end is known.
+        ends_on: the first day on which the statement is no longer true; None if no end is known.
     """
 
     text: str

@@ -32,7 +32,7 @@ from mnemon_infra.models.language.port import (
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
 OURS = "mnemon_batch"
-"""Key in a batch's metadata that holds mnemon's id of the batch."""
+"""Key in a batch's metadata; the value is mnemon's id of the batch."""
 
 PAGE = 100
 """Number of batches on one page of the list, the maximum that OpenAI allows."""
@@ -74,7 +74,7 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the id of the batch whose metadata hold `batch_id`; see `BatchApi.find`.
+        """Return the id of the batch whose metadata contain `batch_id`; see `BatchApi.find`.
 
         Batches that were created more than `CLOCK_TOLERANCE` before `since` do not count.
         """
