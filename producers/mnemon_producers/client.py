@@ -82,8 +82,8 @@ class MemoryClient(MemoryTools):
     ) -> AsyncIterator[Self]:
         """Connect for the duration of the block; a lost connection is restored, without a limit of attempts.
 
-        At its end, the block waits for the requests and events of other tasks that are under way, without
-        further attempts, and then closes the connection. From then on, errors are not retryable.
+        At the end of the block, the client waits for requests and events of other tasks that are under way,
+        without further attempts, and then closes the connection. From then on, errors are not retryable.
 
         Args:
             url: NATS servers, comma-separated.
@@ -373,7 +373,7 @@ class MemoryClient(MemoryTools):
     async def erase(
         self, user: str, *, conversation: str | None = None, verify: bool = False, text: str | None = None
     ) -> EraseReplyV1:
-        """Erase a user, or only `conversation` if it is given, for good.
+        """Erase a user permanently, or only `conversation` if it is given.
 
         With `verify`, erase nothing: the reply counts the remaining items and the matches of `text`.
 

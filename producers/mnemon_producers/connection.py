@@ -98,7 +98,7 @@ async def connect(url: str, **options: Any) -> Client:
 def require_payload_room(connection: Client, body: bytes, headers: Mapping[str, str]) -> None:
     """Check that the server accepts a message with headers, which nats-py does not count.
 
-    Otherwise the server closes the connection for good.
+    Otherwise the server closes the connection permanently.
 
     Raises:
         nats.errors.MaxPayloadError: the message exceeds `max_payload` of the server.

@@ -1,8 +1,8 @@
 """Conversations of LoCoMo (Maharana et al., 2024) as chat events.
 
 Each sample becomes one conversation with the name of the sample. Its user has the same name, unless another
-user is given. `speaker_a` is the user and `speaker_b` the assistant; the field `name` of a message holds the
-speaker. Sessions without turns are left out.
+user is given. `speaker_a` is the user and `speaker_b` the assistant; the field `name` of a message is
+the name of the speaker. Sessions without turns are left out.
 """
 
 import re
