@@ -53,8 +53,8 @@ PENALTY: Final = 1.0
 UNANSWERED_WEIGHT: Final = 0.3
 """Weight of an answered question whose answer is not among the hits; the recall, 0 to 1, is added.
 
-A question whose hits hold the answer has more weight, because recall is lost if the search leaves out these
-hits.
+A question whose hits contain the answer has more weight, because recall is lost if the search leaves out
+these hits.
 """
 
 SET_WEIGHT: Final = 400.0

@@ -53,7 +53,7 @@ class LabelledCandidates(NamedTuple):
         features: a row for each candidate, with the columns in the order of `MessageFeatures`.
         turns: for each candidate, the id of its turn.
         is_evidence: for each candidate, whether it contains the answer.
-        evidence: ids of the turns that hold the answer, found or not.
+        evidence: ids of the turns that contain the answer, found or not.
     """
 
     data_set: str
@@ -132,7 +132,7 @@ def _compute_chances(logits: Vector) -> Vector:
 
 
 def _compute_surprise(question: LabelledCandidates, weights: Vector) -> float:
-    """Return the mean negative log probability of the messages that hold the answer."""
+    """Return the mean negative log probability of the messages that contain the answer."""
     logits = question.features @ weights
     highest = logits.max()
     total = highest + np.log(np.exp(logits - highest).sum())

@@ -46,8 +46,8 @@ TARGETS: Final = {
 RUSSIAN_CONVERSATIONS: Final = Path(__file__).with_name("datasets") / "russian_conversations"
 """Folder of the Russian conversations with questions that mnemon ships.
 
-Rules and weights were chosen with `friends.json` in view; the other conversations were written afterwards,
-without sight of mnemon.
+`friends.json` was known when rules and weights were chosen; the other conversations were written later,
+without use of mnemon.
 """
 
 CONVERSATION_LANGUAGES: Final = {
@@ -77,7 +77,7 @@ _TURN: Final = re.compile(r"D\d+:\d+")
 
 
 class LabelledQuestion(NamedTuple):
-    """A question, its user and category, and the ids of the turns that hold the answer."""
+    """A question, its user and category, and the ids of the turns that contain the answer."""
 
     user: str
     text: str
