@@ -2,7 +2,7 @@
 
 
 def describe_temporary_failure(provider: str, status: int) -> str:
-    """Return an error message with the reason that the HTTP status gives, and the next step: repeat later."""
+    """Return an error message with the reason that the HTTP status gives, and the next step."""
     match status:
         case 429:
             why = "limits the rate of requests"
@@ -10,9 +10,9 @@ def describe_temporary_failure(provider: str, status: int) -> str:
             why = "is overloaded"
         case _:
             why = "could not handle a request now"
-    return f"{provider} {why} (HTTP {status}): repeat later"
+    return f"{provider} {why} (HTTP {status}): repeat the request later"
 
 
 def describe_failure(provider: str, status: int) -> str:
     """Return an error message for a provider that failed, with the next step."""
-    return f"{provider} failed (HTTP {status}): repeat later, or check the server"
+    return f"{provider} failed (HTTP {status}): repeat the request later, or check the server"

@@ -116,7 +116,7 @@ def _describe_refused_key(why: str) -> str:
 
 
 def _describe_limit(why: str) -> str:
-    return f"Qdrant has reached a limit: {why}. Repeat later, or raise the limits of the server"
+    return f"Qdrant has reached a limit: {why}. Repeat the request later, or raise the limits of the server"
 
 
 def build_alias(schema: str, collection: Collection) -> str:

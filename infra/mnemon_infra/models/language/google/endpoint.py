@@ -137,7 +137,7 @@ class GoogleEndpoint:
                 return ModelBusy(describe_temporary_failure(self._at, status), _read_retry_after(error))
             case 503:  # Google answers 503 if all users together ask too much of a model
                 return ModelBusy(
-                    f"{self._at} is overloaded (HTTP 503): repeat later", _read_retry_after(error)
+                    f"{self._at} is overloaded (HTTP 503): repeat the request later", _read_retry_after(error)
                 )
             case 408 | 409 | 499:
                 return ModelUnavailable(
