@@ -32,7 +32,7 @@ FORBIDDEN = "a weapon"
 
 PAGE, MAX_PAGE, MAX_LINES = 20, 1000, 100_000
 
-_FIELDS = {"model", "max_tokens", "system", "messages", "output_config", "thinking"}
+_FIELDS = {"model", "max_tokens", "system", "messages", "metadata", "output_config", "thinking"}
 _UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
 _LINE_ID = re.compile("[a-zA-Z0-9_-]{1,64}")
 _ERRORS = {
