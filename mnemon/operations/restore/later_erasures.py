@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mnemon.operations.backup.segments import LogRecord
-from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import MESSAGE_ID
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_memory_subject, find_origin
@@ -46,7 +46,7 @@ class LaterErasures:
 
         Args:
             position: last position of the backup. The events do not name later positions as derived or
-                discarded: the restored log has other events there.
+                discarded, or in spans: the restored log has other events there.
         """
         return [
             ExactMessage(
@@ -76,10 +76,15 @@ def _removes(scope: ErasedUser | ErasedConversation, delivery: Delivery) -> bool
 
 
 def _limit_event(event: UserErasedV1, position: int) -> UserErasedV1:
-    """Return the event without positions after `position` in `derived` and `discarded_seq`."""
+    """Return the event without positions after `position` in `spans`, `derived` and `discarded_seq`."""
     discarded = event.discarded_seq
     return event.model_copy(
         update={
+            "spans": tuple(
+                Span(from_seq=each.from_seq, to_seq=min(each.to_seq, position + 1))
+                for each in event.spans
+                if each.from_seq <= position
+            ),
             "derived": tuple(each for each in event.derived if each <= position),
             "discarded_seq": discarded if discarded is not None and discarded <= position else None,
         }

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 
 from mnemon.operations.audit.run import run_audit
+from mnemon.operations.restore.later_erasures import LaterErasures
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
@@ -30,6 +31,7 @@ from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.rebuild.generations import open_exclusive_site, open_row_generation
+from mnemon_infra.storage.erasure_register import RegisterEntry
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.integration.consumers.erasure.test_user_erasure import positions
 from tests.support.hypothesis_profiles import scale_examples
@@ -281,3 +283,18 @@ async def test_fact_proposed_between_the_plan_and_the_event_of_an_erasure_is_rem
         left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
         assert (left["found"]["log"], left["found"]["database"]) == (0, 0)
     assert (await positions(connection, "u1"))[:3] == [home, kept, erased]
+
+
+async def test_an_erasure_that_a_restore_applies_again_leaves_the_current_conversation(
+    database: Database,
+) -> None:
+    """A conversation that began after the backup does not begin in the restored log."""
+    spans = (Span(from_seq=30, to_seq=40),)
+    event = UserErasedV1(up_to_seq=40, conversation="trip", spans=spans)
+    entry = RegisterEntry(tenant=TENANT, user=USER, event_id="gone", position=40, at=1, event=event)
+    (message,) = LaterErasures([entry]).build_messages(10)
+    said = [delivery_of(ReferenceEvent(seq, f"e{seq}", "message", None)) for seq in (10, 12, 35)]
+    erasure = Delivery(message.subject, message.body, "gone", "LOG", 11, 1, 1.8e9)
+    await write_rows(database, plan_batch([*said, erasure]).rows)
+    (view,) = await database.run_query(load_newest_messages([NewestMessagesQuery(*OWNER, None, 10)]))
+    assert (view.conversation, [each.event_id for each in view.messages]) == (FIRST, ["e10", "e12", "e35"])

@@ -105,3 +105,11 @@ def test_the_event_of_a_later_erasure_names_no_lost_position() -> None:
     assert message.headers == {"Nats-Msg-Id": "e"}
     event = UserErasedV1.parse(message.body)
     assert (event.derived, event.discarded_seq, event.conversation) == ((31,), None, "trip")
+
+
+def test_the_event_of_a_later_erasure_has_no_span_beyond_the_backup() -> None:
+    spans = tuple(Span(from_seq=begin, to_seq=end) for begin, end in ((10, 20), (55, 70), (61, 64), (75, 80)))
+    entry = erasure(up_to_seq=80, conversation="trip", spans=spans)
+    (message,) = LaterErasures([entry]).build_messages(60)
+    event = UserErasedV1.parse(message.body)
+    assert event.spans == (Span(from_seq=10, to_seq=20), Span(from_seq=55, to_seq=61))
