@@ -71,12 +71,15 @@ class LogAudit:
                     self._count_dead(delivery.sequence, reason, error)
         said = {each.seq: each for each in await compare_rows(self._database, rows, self._sample)}
         lacking = [row for row in rows if (deviation := said.get(row.seq)) and _has_no_row(row, deviation)]
-        erased = await self._database.run_query(load_erasures([row.key[:2] for row in lacking]))
+        of_conversations = [row for row in rows if _get_table(row) == conversation_erasures.name]
+        owners = [row.key[:2] for row in (*lacking, *of_conversations)]
+        erased_by_owner = await self._database.run_query(load_erasures(owners))
         for row in rows:
+            erased = erased_by_owner.get(row.key[:2], Erasures())
             if deviation := said.get(row.seq):
-                self._judge_deviation(row, deviation, erased.get(row.key[:2], Erasures()))
+                self._judge_deviation(row, deviation, erased)
             else:
-                self._count_applied(row)
+                self._count_applied(row, erased)
 
     def _count_dead(self, seq: int, reason: str, error: str) -> None:
         if letter := self._dead.get(seq):
@@ -84,11 +87,11 @@ class LogAudit:
         else:
             self._faults.add("no_letter", seq, "persist", "DEAD", f"{reason}: {error}")
 
-    def _count_applied(self, row: Row) -> None:
+    def _count_applied(self, row: Row, erased: Erasures) -> None:
         self.outcomes.applied += 1
         if _get_table(row) != erasures.name:  # that table has one row for each user
             self.matched.add(row.seq)
-        for seq in _list_erased_starts(row):
+        for seq in _list_erased_starts(row, erased.below):
             self.matched.add(seq)
 
     def _judge_deviation(self, row: Row, deviation: RowDeviation, erased: Erasures) -> None:
@@ -108,7 +111,7 @@ class LogAudit:
             self.matched.add(row.seq)
             self._faults.add("differs", row.seq, "persist", _get_table(row), ", ".join(deviation.differs))
         else:
-            self._count_applied(row)
+            self._count_applied(row, erased)
             self.outcomes.removed += deviation.is_gone
             if isinstance(row, MemoryRow) and row.event in SUMMARIES:
                 self.summaries.append(_parse_summary(row))
@@ -125,16 +128,18 @@ def _get_table(row: Row) -> str:
     return "memory_events" if isinstance(row, MemoryRow) else "messages"
 
 
-def _list_erased_starts(row: Row) -> set[int]:
+def _list_erased_starts(row: Row, below: int) -> set[int]:
     """Return the positions of the rows of `starts` that the erasure of a conversation writes.
 
     These are the beginnings of the conversation's spans, and the position of its last start that discarded
-    earlier messages. For any other row, return an empty set.
+    earlier messages, from the position `below` of an erasure of the user on. For any other row, return an
+    empty set.
     """
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()
     begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}
-    return begins | {row.values["discarded"]} - {None}
+    discarded = {row.values["discarded"]} - {None}
+    return {each for each in begins | discarded if each >= below}
 
 
 def _parse_summary(row: MemoryRow) -> GoneSummary:

@@ -73,7 +73,10 @@ _INSERT_STARTS: Final = """
         SELECT lower(span) AS seq FROM unnest(erased.spans) AS span
         UNION SELECT erased.discarded WHERE erased.discarded IS NOT NULL
     ) AS begun
-    WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s
+    WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND begun.seq >= coalesce((
+        SELECT of_user.seq FROM erasures AS of_user
+        WHERE of_user.tenant = erased.tenant AND of_user.user_id = erased.user_id
+    ), 0)
     ON CONFLICT (tenant, user_id, event_id) DO NOTHING
 """
 _DELETIONS: Final = tuple(Statement(_delete_covered(table)) for table in CONVERSATION_TABLES)
@@ -125,7 +128,7 @@ async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> Non
     """Apply the stored conversation erasures of users: add rows to `starts`, and delete covered rows.
 
     A row is added at the beginning of each span, and at the position of the last start that discarded
-    earlier messages.
+    earlier messages. Below an erasure of the user no row is added.
     """
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:

@@ -298,3 +298,20 @@ async def test_an_erasure_that_a_restore_applies_again_leaves_the_current_conver
     await write_rows(database, plan_batch([*said, erasure]).rows)
     (view,) = await database.run_query(load_newest_messages([NewestMessagesQuery(*OWNER, None, 10)]))
     assert (view.conversation, [each.event_id for each in view.messages]) == (FIRST, ["e10", "e12", "e35"])
+
+
+async def test_erased_conversation_leaves_nothing_below_an_earlier_erasure_of_the_user(
+    stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
+    async with run_consumers(("persist", "index", "retrieve"), deployment):
+        await stock.say("I like zanzibar")
+        erased = (await stock.ask("erase"))["seen_seq"]
+        await stock.say("I live in Riga")
+        await stock.ask("erase", conversation=derive_first_conversation("acme", "u1"))
+        await swept(connection)
+        left = await stock.ask("erase", verify=True)
+        assert (left["seen_seq"], left["left"]["database"]) == (erased, 0)
+        async with open_exclusive_site(deployment) as place:
+            audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
+            assert audit.faults.named == []
