@@ -58,7 +58,8 @@ OptionalTargetOption = Annotated[
     typer.Option(
         "--to",
         metavar="URL|DIR",
-        help="The other deployment, as for `mnemon tenant move`. Required unless --target-lost is given.",
+        help="The other deployment: the address of its NATS servers with an operator's login, or the folder "
+        "of a running stack. Give either --to or --target-lost.",
     ),
 ]
 LostOption = Annotated[

@@ -54,8 +54,7 @@ class Caller(NamedTuple):
                 raise Problem(
                     HTTPStatus.FORBIDDEN,
                     "forbidden",
-                    f"the key lacks the scope `{scope}`; ask the operator for a key that has it "
-                    f"(`mnemon auth key create --scope {scope}`)",
+                    f"the key lacks the scope `{scope}`; ask the operator for a key with this scope",
                 )
 
     def require_permission(self, scope: Scope, user: str | None = None) -> None:
@@ -116,8 +115,7 @@ class Callers:
             )
         self._attempts.record_failure(address)
         raise _build_unauthorized(
-            "the key is wrong or revoked; check the key, or ask the operator for another "
-            "(`mnemon auth key create`)"
+            "the key is wrong or revoked; check the key, or ask the operator for another"
         )
 
     async def is_accepted(self, caller: Caller) -> bool:

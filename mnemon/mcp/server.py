@@ -187,10 +187,7 @@ class _MemoryHandlers:
     async def _send_request(self, target: McpTarget, tool: str, arguments: dict[str, Any]) -> Reply:
         memory, user, may_change = target
         if MCP_TOOLS[tool].changes and not may_change:
-            raise NotPermitted(
-                "the key lacks the scope `write`; ask the operator for a key that has it "
-                "(`mnemon auth key create --scope write`)"
-            )
+            raise NotPermitted("the key lacks the scope `write`; ask the operator for a key with this scope")
         changed = self._changed.get((memory, user))
         if tool == CONTEXT.name:
             wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)

@@ -34,7 +34,7 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """Functions that map log positions of messages to numbers of messages, or numbers to positions.
+    """Functions that map log positions of messages to their numbers `n` in a file, or numbers to positions.
 
     Attributes:
         map_exactly: maps the given message; returns None if the message is gone.

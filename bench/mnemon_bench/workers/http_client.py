@@ -39,9 +39,10 @@ class HttpConnection:
             self._streams = None
 
     async def post(self, path: str, body: Any, key: str | None = None) -> TimedAnswer:
-        """Send a request with a JSON body, and read the answer; `first` excludes opening the connection.
+        """Send a request with a JSON body, and return the answer with its times.
 
-        `key` is the API key; None for a request without a key.
+        The times do not include the opening of the connection. `key` is the API key; None for a request
+        without a key.
         """
         reader, writer = await self._connect()
         content = json.dumps(body).encode()

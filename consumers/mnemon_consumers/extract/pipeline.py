@@ -32,7 +32,7 @@ MOST_TRIGGERED: Final = 500
 
 
 class ExtractionPipeline:
-    """The connected parts of `extract`.
+    """Scan, windows, batches, online requests and answers of `extract`, connected to each other.
 
     Every call can be repeated, and several processes can make the same call. All methods may raise
     `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.

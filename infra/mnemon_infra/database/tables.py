@@ -1,10 +1,12 @@
-"""Tables of one generation of the projections, in a schema of its own that search_path selects.
+"""Tables of one generation, in a schema of its own that search_path selects.
 
-An event is one row, keyed by its id. If an event has several copies, the lowest log position counts. Only
-`erasures` has one row for each user, with the highest position of the user's erasures. Nothing that depends
-on the order of events is stored: readers derive the current conversation, the content below a watermark and
-the user's data from these rows. So rows may be written in any order, by any number of writers, any number of
-times.
+In the projections, an event is one row, keyed by its id. If an event has several copies, the lowest log
+position counts. Two kinds of events differ: `erasures` has one row for each user, with the highest position
+of the user's erasures, and an erased conversation also has rows in `starts`. Readers derive the current
+conversation, the content below a watermark and the user's data from these rows. So rows may be written in
+any order, by any number of writers, any number of times.
+
+`WORK_TABLES` are not projections: they contain the current state of windows, batches and scans.
 """
 
 from collections.abc import Sequence

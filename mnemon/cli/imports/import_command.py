@@ -178,7 +178,7 @@ async def locomo(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and a time.
+    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
 
     A repeated import of a file does not change memory.
 

@@ -144,7 +144,11 @@ def is_row_of_nouns(text: str) -> bool:
 
 
 def is_value_like(word: str) -> bool:
-    """Return whether a single word can be a value: not a verb, adjective, adverb, pronoun or preposition."""
+    """Return whether a word can be the value of a credential, such as a password.
+
+    Russian verbs, adjectives, adverbs, pronouns and prepositions cannot, except for the words of `_NOW`. A
+    word of ASCII letters can.
+    """
     return not (
         _is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS
     )
