@@ -43,7 +43,8 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         self._database = database
         self.query = query
         self._waiting: deque[tuple[LookupKey, asyncio.Future[LookupResult]]] = deque()
-        self._round_trips: set[asyncio.Task[None]] = set()
+        self._running = 0
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, keys: LookupKey) -> LookupResult:
         """Return the answer to one lookup.
@@ -55,10 +56,11 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         """
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((keys, answer))
-        if len(self._round_trips) < ROUND_TRIPS:
+        if self._running < ROUND_TRIPS:
+            self._running += 1
             task = asyncio.create_task(self._run_round_trips())
-            self._round_trips.add(task)
-            task.add_done_callback(self._round_trips.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         try:
             async with asyncio.timeout(ANSWER_WAIT):
                 return await answer
@@ -70,15 +72,22 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
             raise make_timeout_error() from error
 
     async def _run_round_trips(self) -> None:
-        while self._waiting:
-            asked = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-            try:
-                found = await self._database.run_query(self.query([wanted for wanted, _ in asked]))
-            except Exception as error:
-                for _, answer in asked:
-                    if not answer.done():
-                        answer.set_exception(error)
-                continue
-            for (_, answer), value in zip(asked, found, strict=True):
-                if not answer.done():  # the caller may have given up
-                    answer.set_result(value)
+        try:
+            while self._waiting:
+                await self._run_round_trip()
+        finally:
+            # At once: callers that have their answers may ask again before a callback of the task runs.
+            self._running -= 1
+
+    async def _run_round_trip(self) -> None:
+        asked = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
+        try:
+            found = await self._database.run_query(self.query([wanted for wanted, _ in asked]))
+        except Exception as error:
+            for _, answer in asked:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        for (_, answer), value in zip(asked, found, strict=True):
+            if not answer.done():  # the caller may have given up
+                answer.set_result(value)

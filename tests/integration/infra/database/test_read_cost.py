@@ -131,3 +131,32 @@ async def test_lookup_is_with_the_database_before_its_caller_computes(
         await yield_to_lookups()
         assert [each.info.transaction_status for each in used] == [TransactionStatus.ACTIVE]
     assert await lookup == "anna"
+
+
+async def test_lookup_after_simultaneous_round_trips_is_sent(database: Database) -> None:
+    asked: list[str] = []
+    may_end = asyncio.Event()
+
+    def hold_keys(keys: Sequence[str]) -> Query[list[str]]:
+        async def look_up(_: Connection) -> list[str]:
+            asked.extend(keys)
+            await may_end.wait()
+            return list(keys)
+
+        return look_up
+
+    together = QueryBatcher(database, hold_keys)
+
+    async def load_twice(key: str) -> list[str]:
+        return [await together.load(key), await together.load(key)]
+
+    first = asyncio.create_task(load_twice("anna"))
+    others = []
+    for number in range(1, ROUND_TRIPS + 1):
+        while len(asked) < number:
+            await asyncio.sleep(0)
+        if number < ROUND_TRIPS:
+            others.append(asyncio.create_task(together.load("boris")))
+    may_end.set()
+    assert await first == ["anna", "anna"]
+    assert await asyncio.gather(*others) == ["boris"] * (ROUND_TRIPS - 1)
