@@ -19,7 +19,13 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, build_thing_filter, build_user_filters
+from mnemon_contracts.subjects import (
+    InvalidSubject,
+    Owner,
+    build_notice_subject,
+    build_thing_filter,
+    build_user_filters,
+)
 from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.erasure.purge import purge_messages
 from mnemon_infra.broker.erasure.scope import ErasedConversation, ErasedUser, ErasureScope
@@ -203,3 +209,6 @@ async def _reproject_events(connection: Client, database: Database, erased: Eras
                     if erased.removes(delivery):
                         await remove_message(connection, LOG, delivery.sequence)
                 await write_rows(database, plan_batch(page).rows)
+    # Caches may have been filled since the notice of the erasure. Without a position, as later events of the
+    # user may not be projected yet.
+    await connection.publish(build_notice_subject(*erased.owner))

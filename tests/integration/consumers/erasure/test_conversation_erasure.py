@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from mnemon.operations.audit.run import run_audit
 from mnemon.operations.restore.later_erasures import LaterErasures
@@ -18,7 +19,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import derive_first_conversation, derive_started_conversation
-from mnemon_contracts.subjects import build_memory_subject
+from mnemon_contracts.subjects import build_memory_subject, build_notice_subject
 from mnemon_infra.broker.erasure.scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -40,7 +41,7 @@ from tests.support.log.projected_state import delivery_of, forget_all, shown, te
 from tests.support.log.reference_fold import TENANT, USER, EventKind, ReferenceEvent, ReferenceState, fold
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.servers.qdrant import locate_vectors
-from tests.support.stock_client import Stock, handled, indexed
+from tests.support.stock_client import Stock, handled, indexed, persisted
 
 Value = TypeVar("Value")
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
@@ -315,3 +316,25 @@ async def test_erased_conversation_leaves_nothing_below_an_earlier_erasure_of_th
         async with open_exclusive_site(deployment) as place:
             audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []
+
+
+async def test_copy_of_an_erased_message_in_another_conversation_is_shown(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    """`retrieve` reads the other conversation before `persist` has projected the copy."""
+    asked: list[asyncio.Task[list[str]]] = []
+
+    async def read_home(_: Msg) -> None:
+        asked.append(asyncio.create_task(stock.contents(conversation="home")))
+
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await stock.say("the same", "acme.u1.trip", id="m")
+        copy = await stock.say("the same", "acme.u1.home", id="m")
+        await persisted(connection, copy)
+        assert await stock.contents(conversation="home") == []
+        await connection.subscribe(build_notice_subject("acme", "u1"), cb=read_home)
+        await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": copy + 1, "conversation": "trip"})
+        await handled(connection, "persist")
+        await swept(connection)
+        await asyncio.gather(*asked)
+        assert await stock.contents(conversation="home") == ["the same"]
