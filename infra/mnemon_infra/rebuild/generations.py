@@ -8,8 +8,10 @@ from typing import Final, NamedTuple, Protocol
 from nats.aio.client import Client
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from mnemon_contracts.subjects import parse_owner
 from mnemon_infra.broker.connection import connect_deployment
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
+from mnemon_infra.broker.streams.triggers import list_trigger_subjects
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
@@ -249,5 +251,11 @@ async def swap_row_generations(
             await catch_up_with_log(site, replay, progress)
             async with lock_out_writers(site.database, site.live) as held:
                 await replay.replay_until(await site.load_log_end())
-                await swap_schemas(held, site.live, replay.schema, await site.load_applied_position())
+                # In this order: `persist` publishes a trigger before its position passes the event.
+                applied = await site.load_applied_position()
+                unswept = {
+                    parse_owner(each)
+                    for each in await list_trigger_subjects(site.connection, "work.persist.>")
+                }
+                await swap_schemas(held, site.live, replay.schema, applied, unswept)
                 await also(held, name_generation(site.live, "former"))

@@ -1,12 +1,13 @@
 """Swap of the live generation for another, in one transaction."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Final
 
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.generations.progress import ROWS
@@ -60,12 +61,14 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
         yield connection
 
 
-async def swap_schemas(connection: Connection, live: str, to: str, applied: int) -> None:
+async def swap_schemas(
+    connection: Connection, live: str, to: str, applied: int, unswept: Collection[Owner]
+) -> None:
     """Make the generation `to` the live one; the generation that is live now becomes the former one.
 
     `live` is the name of the live generation's schema, which is the same before and after the swap. The
     connection is that of `lock_out_writers`. `applied` is the applied position of the generation that is
-    live now.
+    live now, and `unswept` are the users whose rows in it are yet to be swept for events up to this position.
     """
     former = name_generation(live, "former")
     for table in WORK_TABLES:
@@ -76,7 +79,7 @@ async def swap_schemas(connection: Connection, live: str, to: str, applied: int)
     for noted in erasures, conversation_erasures:
         await connection.execute(_SETTLED.format(Identifier(to, noted.name), Identifier(live, noted.name)))
     await ROWS.drop(connection, to)
-    await ROWS.create(connection, live, applied, None)
+    await ROWS.create(connection, live, applied, None, owners=unswept)
     aside = f"{live}_aside"
     for name, new in (live, aside), (to, live), (aside, former):
         await connection.execute(

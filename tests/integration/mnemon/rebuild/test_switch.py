@@ -9,12 +9,14 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_bench.workloads.all_events import fill_log, generate_events
+from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
 from mnemon_infra.generation_names import name_generation
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_former_rows, swap_row_generations
+from tests.support.log.audited_log import wait_until_swept
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, rebuilt, verdict_on
 from tests.support.stock_client import Stock
 
@@ -155,6 +157,24 @@ async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Rebu
     with pytest.raises(RebuildBlocked, match="no former generation"):
         async with open_former_rows(site):
             pass
+
+
+async def test_switch_back_sweeps_what_was_cleared_before_the_switch(
+    site: Site, connection: Client, stock: Stock, told: RebuildReport
+) -> None:
+    await stock.say("cleared")
+    await connection.jetstream().pause_consumer(WORK, "persist-sweep", pause_until="2099-01-01T00:00:00Z")
+    await stock.publish("chat.acme.u1.-.cleared.v1")
+    await applied(site)
+    async with rebuilt(site, told) as replay:
+        await swap_row_generations(site, replay, told)
+    await connection.jetstream().resume_consumer(WORK, "persist-sweep")
+    await wait_until_swept(connection)
+    async with open_former_rows(site) as former:
+        await swap_row_generations(site, former, told)
+    async with site.database.transaction() as held:
+        found = await held.execute("SELECT content FROM messages")
+        assert await found.fetchall() == [(None,)]
 
 
 @pytest.mark.long
