@@ -14,7 +14,6 @@ from typing import Final
 import msgspec
 from nats.aio.client import Client
 
-from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.erasure import UserErasedV1
@@ -40,7 +39,7 @@ from mnemon_infra.database.erasure.erased_rows import (
     release_windows,
 )
 from mnemon_infra.database.projections.rows import Rows, decode_event
-from mnemon_infra.database.projections.writer import write_rows
+from mnemon_infra.database.projections.writer import write_accepted_events
 from mnemon_infra.database.query_parts.item_states import SUMMARIES
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.storage.erasure_register import ErasureRegister, RegisterEntry
@@ -208,7 +207,7 @@ async def _reproject_events(connection: Client, database: Database, erased: Eras
                 for delivery in page:
                     if erased.removes(delivery):
                         await remove_message(connection, LOG, delivery.sequence)
-                await write_rows(database, plan_batch(page).rows)
+                await write_accepted_events(database, page)
     # Caches may have been filled since the notice of the erasure. Without a position, as later events of the
     # user may not be projected yet.
     await connection.publish(build_notice_subject(*erased.owner))

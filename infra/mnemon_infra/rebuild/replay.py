@@ -5,7 +5,7 @@ The generation records the position that it has reached. After an interruption, 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
@@ -15,12 +15,11 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, build_event_filter
 from mnemon_infra.broker.streams.log_reader import read_event_pages
 from mnemon_infra.broker.streams.stream_reader import read_stream
-from mnemon_infra.database.engine import Database, DatabaseRefused
+from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations import progress
 from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.database.projections.sweep import sweep_owners
-from mnemon_infra.database.projections.writer import write_rows
-from mnemon_infra.delivery import Delivery
+from mnemon_infra.database.projections.writer import write_accepted_events
 
 EVENTS_PER_PAGE: Final = 2000
 """Maximum number of events of a transaction: more events hardly save time and need more memory."""
@@ -77,7 +76,7 @@ class Replay:
                     if len(page_writes) == WRITERS:
                         await self._finish_page(page_writes.popleft(), report)
                     rows = Rows.from_deliveries(page)
-                    task = asyncio.create_task(self._write_page(page, rows))
+                    task = asyncio.create_task(write_accepted_events(self.database, page, rows))
                     page_writes.append(_PageWrite(task, page[-1].sequence, rows.find_watermarked_owners()))
             while page_writes:
                 await self._finish_page(page_writes.popleft(), report)
@@ -100,8 +99,7 @@ class Replay:
         erasures = build_event_filter("user.erased")
         async with aclosing(read_event_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
-                rows = Rows.from_deliveries(page)
-                await self._write_page(page, rows)
+                await write_accepted_events(self.database, page)
 
     async def _finish_page(self, page: _PageWrite, report: Callable[[int], None]) -> None:
         await page.task
@@ -113,15 +111,6 @@ class Replay:
         await progress.ROWS.advance(self.database, self.schema, reached, watermarked)
         self.reached = reached
         report(reached)
-
-    async def _write_page(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
-        try:
-            await write_rows(self.database, rows)
-        except DatabaseRefused:
-            if len(deliveries) > 1:
-                half = len(deliveries) // 2
-                for part in deliveries[:half], deliveries[half:]:
-                    await self._write_page(part, Rows.from_deliveries(part))
 
     async def _sweep_owners(self) -> None:
         while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):

@@ -1,18 +1,26 @@
 """Writer of the projections: one transaction per batch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Database, Query, QueryResult, Statement
+from mnemon_infra.database.engine import (
+    Connection,
+    Database,
+    DatabaseRefused,
+    Query,
+    QueryResult,
+    Statement,
+)
 from mnemon_infra.database.erasure.conversation_predicates import CONVERSATION_TABLES, is_kept
 from mnemon_infra.database.erasure.conversations import apply_erasures
 from mnemon_infra.database.erasure.users import PROJECTED_TABLES, is_above_erasure, lock_for_writing
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Rows
 from mnemon_infra.database.tables import conversation_erasures, erasures, memory_events, messages
+from mnemon_infra.delivery import Delivery
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because Python takes nothing apart (docs/adr/0002). Rows above all erasures skip the lookup of their user's
@@ -118,6 +126,26 @@ async def write_rows(database: Database, rows: Rows) -> None:
     """
     async with database.transaction() as connection:
         await _write_rows(connection, rows)
+
+
+async def write_accepted_events(
+    database: Database, deliveries: Sequence[Delivery], rows: Rows | None = None
+) -> None:
+    """Write the rows of events, without events that are invalid or that the database refuses.
+
+    `persist` makes dead letters of the events that are left out. `rows` are the rows of all events, if the
+    caller has them already.
+
+    Raises:
+        DatabaseUnavailable: some rows may be written; a later attempt may succeed.
+    """
+    try:
+        await write_rows(database, Rows.from_deliveries(deliveries) if rows is None else rows)
+    except DatabaseRefused:
+        if len(deliveries) > 1:
+            half = len(deliveries) // 2
+            for part in deliveries[:half], deliveries[half:]:
+                await write_accepted_events(database, part)
 
 
 async def simulate_rows(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:

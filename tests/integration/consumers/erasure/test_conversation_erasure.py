@@ -338,3 +338,17 @@ async def test_copy_of_an_erased_message_in_another_conversation_is_shown(
         await swept(connection)
         await asyncio.gather(*asked)
         assert await stock.contents(conversation="home") == ["the same"]
+
+
+async def test_erasure_passes_over_an_event_that_the_database_refuses(
+    stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    deployment = locate_vectors(deployment, tmp_path / "vectors")
+    refused = b'{"role":"user","content":"x","later":1e300000}'
+    async with run_consumers(("persist", "index", "retrieve"), deployment):
+        await stock.say("zanzibar is warm", "acme.u1.trip")
+        await stock.publish("chat.acme.u1.home.message.v1", refused)
+        await handled(connection, "persist")
+        assert [each.reason for each in await kept(connection)] == ["refused_by_database"]
+        receipt = await stock.ask("erase", conversation="trip")
+        assert receipt["pending"] == []
