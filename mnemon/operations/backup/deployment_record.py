@@ -81,7 +81,7 @@ def find_event_id(record: LogRecord) -> str:
     assert origin is not None
     try:
         body: Any = msgspec.json.decode(record.payload)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         body = None
     own = body.get("id") if isinstance(body, dict) else None
     header = read_message_id(record.headers)

@@ -104,5 +104,5 @@ def round_time(delivery: Delivery) -> int:
 def _has_id(body: bytes) -> bool:
     try:
         return bool(msgspec.json.decode(body, type=_BodyWithId).id)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return False

@@ -32,7 +32,7 @@ def is_removal(event: SourceEvent) -> bool:
         return event.name == "cleared"
     try:
         return msgspec.json.decode(event.delivery.body or b"{}", type=_StartedBody).discard_previous
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return False
 
 

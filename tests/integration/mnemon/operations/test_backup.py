@@ -751,6 +751,17 @@ async def test_an_erasure_in_the_log_is_not_applied_again(stock: Stock, folder: 
     assert len(find_later_erasures(earlier, [entry("u1", 1, late)]).entries) == 1
 
 
+async def test_an_erasure_that_is_nested_too_deeply_is_backed_up(
+    stock: Stock, folder: Path, other: Client
+) -> None:
+    await stock.publish("memory.acme.u1.user.erased.v1", b"[" * 5000)
+    await back_up(stock.connection, folder)
+    (erasure,) = (await open_backup(repository(folder))).record.erasures
+    assert erasure.event_id == "LOG:1"
+    await restore(other, folder)
+    assert await records_of(other) == await records_of(stock.connection)
+
+
 async def test_two_runs_do_not_write_one_backup(stock: Stock, folder: Path) -> None:
     async with repository(folder).lock():
         with pytest.raises(BackupUnusable, match="another process"):
