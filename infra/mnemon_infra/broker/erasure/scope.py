@@ -255,6 +255,6 @@ def _parse_window(letter: Letter) -> dict[str, object]:
         return {}
     try:
         body = json.loads(letter.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}

@@ -128,7 +128,7 @@ def decode_users(body: bytes) -> list[tuple[str, str]]:
     """
     try:
         return [_parse_owner(named) for named in json.loads(body)["users"]]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InvalidBody("users", "must be a list of pairs [tenant, user] of valid ids") from error
 
 
@@ -149,7 +149,7 @@ def decode_given_up_window(body: bytes) -> GivenUpWindow:
     try:
         window = msgspec.json.decode(body, type=GivenUpWindow)
         encode_token(window.conversation)
-    except (msgspec.DecodeError, InvalidId) as error:
+    except (msgspec.DecodeError, InvalidId, RecursionError) as error:
         raise InvalidBody(
             "window",
             "must be an object with a valid id as `conversation`, and the positions `from_seq` and `to_seq`",

@@ -17,6 +17,7 @@ def test_trigger_round_trips_its_users() -> None:
     assert decode_users(encode_users([])) == []
 
 
+NESTED = b'{"x":' * 5000
 NO_USERS = (
     b"1",
     b'["ab"]',
@@ -29,7 +30,8 @@ NO_USERS = (
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"{}", b"\xff", b"null", *(b'{"users":%b}' % users for users in NO_USERS)]
+    "body",
+    [b"", b"{", b"[]", b"{}", b"\xff", b"null", NESTED, *(b'{"users":%b}' % users for users in NO_USERS)],
 )
 def test_trigger_without_users_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody, match="users: must be a list"):
@@ -46,6 +48,7 @@ def test_a_window_that_was_given_up_is_read() -> None:
     [
         b"",
         b"{}",
+        NESTED,
         b'{"conversation":"","from_seq":1,"to_seq":2}',
         b'{"conversation":"a\\u0000","from_seq":1,"to_seq":2}',
         b'{"conversation":"%b","from_seq":1,"to_seq":2}' % (b"c" * 256),
