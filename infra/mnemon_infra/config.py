@@ -325,7 +325,7 @@ class Deployment(BaseSettings):
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
     @classmethod
     def _check_endpoint(cls, url: str | None) -> str | None:
-        if url is None or re.match(r"https?://[^/?#]", url):
+        if url is None or _is_http_address(url):
             return url
         raise ValueError("expected an address such as http://host:11434/v1")
 

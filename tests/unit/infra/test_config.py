@@ -18,7 +18,18 @@ ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL",
 
 
 @pytest.mark.parametrize("name", ADDRESSES)
-@pytest.mark.parametrize("address", ["127.0.0.1:11434", "localhost:11434/v1", "ollama", "http:///v1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:11434",
+        "localhost:11434/v1",
+        "ollama",
+        "http:///v1",
+        "http://[::1/v1",
+        "http://host:1143x/v1",
+        "http://host:99999/v1",
+    ],
+)
 def test_an_unusable_address_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, name: str, address: str
 ) -> None:
