@@ -103,8 +103,6 @@ class WindowCutter:
             for owner in looked
         ]
         found = await self._database.run_query(list_long_conversations(wanted, "windows"))
-        again = now + timedelta(seconds=CHECK_PAUSE)
-        self._checked.update((owner, (again, users[owner])) for owner in looked)
         await asyncio.gather(
             *(
                 self._trigger_user(connection, owner)
@@ -112,6 +110,9 @@ class WindowCutter:
                 if long
             )
         )
+        # Only now: after a failed trigger, the repeated call has to check these users again.
+        again = now + timedelta(seconds=CHECK_PAUSE)
+        self._checked.update((owner, (again, users[owner])) for owner in looked)
         return set(new) - set(looked)
 
     async def cut_messages(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
-from nats.js.errors import NotFoundError
+from nats.js.errors import NoStreamResponseError, NotFoundError
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract.periodic_scan import PeriodicScan
@@ -283,6 +283,22 @@ async def test_recently_checked_user_with_new_messages_is_postponed(
     assert await cutter.cutting.schedule_reading(cutter.connection, {ANNA: first}) == set()
     (later,) = await cutter.say(ANNA, "home", 1)
     assert await cutter.cutting.schedule_reading(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
+
+
+async def test_long_conversation_is_triggered_again_after_a_failed_trigger(cutter: Cutter) -> None:
+    await cutter.say(ANNA, "home", 4)
+    await cutter.project()
+    await cutter.cutting.cut_messages(cutter.connection, [ANNA])  # schedules the check of an idle user
+    last = {ANNA: (await cutter.say(ANNA, "home", 3, 2))[-1]}
+    await cutter.project()
+    stream_context = cutter.connection.jetstream()
+    config = (await stream_context.stream_info(WORK)).config
+    await stream_context.update_stream(config.evolve(subjects=["schedule.>"]))
+    with pytest.raises(NoStreamResponseError):
+        await cutter.cutting.schedule_reading(cutter.connection, last)
+    await stream_context.update_stream(config)
+    assert await cutter.cutting.schedule_reading(cutter.connection, last) == set()
+    assert await triggered(cutter, last) == {ANNA}
 
 
 async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None:
