@@ -174,7 +174,7 @@ class Compactor:
         request = await self._build_request(place, step, settings)
         if request is None:
             return None  # messages were removed meanwhile
-        usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
+        usd = MOST_REQUESTS * estimate_cost(request, model, settings.spending, in_batch=False)
         try:
             with self._budgets.open_reservations() as reservations:
                 if not await reservations.reserve_call(tenant, usd):

@@ -165,7 +165,7 @@ class OnlineRequester:
         outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
             request = question.build_model_request()
-            usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
+            usd = estimate_cost(request, model, question.settings.spending, in_batch=False)
             if not await reservations.reserve_call(question.window.tenant, usd):
                 return _WindowResponse(
                     question, None, ModelUnavailable("requests in progress may take the whole budget")

@@ -9,7 +9,7 @@ from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_contracts.subjects import Owner, build_memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.port import ModelRequest, Usage
+from mnemon_infra.models.language.port import LanguageModel, ModelRequest, Usage
 
 _PER: Final = 1_000_000
 """Number of tokens to which a price applies."""
@@ -64,12 +64,18 @@ def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool
     return dollars * price.batch if in_batch else dollars
 
 
-def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_batch: bool) -> float:
-    """Return the cost of a request with the longest answer, in US dollars; 0 if the model has no price."""
-    if find_price(model, spending.prices) is None:
+def estimate_cost(
+    request: ModelRequest, model: LanguageModel, spending: Spending, *, in_batch: bool
+) -> float:
+    """Return the cost of a request with the longest thoughts and answer, in US dollars.
+
+    Return 0 if the model has no price.
+    """
+    if find_price(model.model, spending.prices) is None:
         return 0.0
     asked = tokens.count_tokens(request.instructions) + tokens.count_tokens(request.text)
-    return compute_cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
+    longest = Usage(asked, 0, request.most_tokens + model.thinking_tokens)
+    return compute_cost(longest, model.model, spending, in_batch=in_batch) or 0.0
 
 
 def find_price(model: str, prices: Iterable[Price]) -> Price | None:

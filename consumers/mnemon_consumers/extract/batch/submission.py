@@ -130,7 +130,7 @@ class BatchSubmitter:
         self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
     ) -> None:
         batches = require_batches(model)
-        asked, lines = await self._collect_lines(connection, batch, batches, reservations)
+        asked, lines = await self._collect_lines(connection, batch, model, reservations)
         if not lines:
             await self._change_state(batch, "completed")
             return
@@ -173,13 +173,14 @@ class BatchSubmitter:
         log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
     async def _collect_lines(
-        self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
+        self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
         """Return the windows of the batch with their requests.
 
         A window leaves the batch if it has no message left to read, if its request cannot be built or
         exceeds the batch's limits, or if its tenant's settings or budget no longer allow the request.
         """
+        batches = require_batches(model)
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
         asked: list[_AskedWindow] = []
@@ -208,7 +209,7 @@ class BatchSubmitter:
                 if request is None or size > room or len(lines) == most_lines:
                     over.append(FailedWindow(window, window.attempts, now, is_online=size > most_bytes))
                     continue
-                usd = self._estimate_cost(batch, question, request)
+                usd = self._estimate_cost(model, question, request)
                 if batch.state == "claimed" and not await reservations.reserve_call(
                     window.tenant, usd or 0.0
                 ):
@@ -231,12 +232,12 @@ class BatchSubmitter:
         ) and await self._budgets.has_budget(tenant, is_reserved=is_reserved)
 
     def _estimate_cost(
-        self, batch: StoredBatch, question: WindowRequest, request: ModelRequest
+        self, model: LanguageModel, question: WindowRequest, request: ModelRequest
     ) -> float | None:
         """Return the estimated cost of a line in US dollars; None if its tenant has no budget set."""
         if not self._budgets.is_limited(question.window.tenant):
             return None
-        return estimate_cost(request, batch.model, question.settings.spending, in_batch=True)
+        return estimate_cost(request, model, question.settings.spending, in_batch=True)
 
     async def _build_requests(
         self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs

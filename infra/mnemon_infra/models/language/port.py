@@ -211,6 +211,8 @@ class LanguageModel(Protocol):
         provider: the provider's name, such as `openai`.
         model: the provider's name of the model.
         batches: the provider's batches; None if the provider does not support batches.
+        thinking_tokens: tokens for thoughts that requests allow in addition to their `most_tokens`; 0 for a
+            model that does not think, or whose capabilities are not known yet.
     """
 
     @property
@@ -221,6 +223,9 @@ class LanguageModel(Protocol):
 
     @property
     def batches(self) -> BatchApi | None: ...
+
+    @property
+    def thinking_tokens(self) -> int: ...
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Send a request and wait for the answer.

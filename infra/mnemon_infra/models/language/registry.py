@@ -71,6 +71,11 @@ class _BoundedModel:
         """The provider's API for batches; None if the provider, or the server in use, has none."""
         return self._model.batches
 
+    @property
+    def thinking_tokens(self) -> int:
+        """Tokens for thoughts that requests allow in addition to their `most_tokens`."""
+        return self._model.thinking_tokens
+
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Send a request and wait for the answer; see `LanguageModel.complete`."""
         async with self._free:

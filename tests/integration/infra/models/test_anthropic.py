@@ -208,9 +208,12 @@ class TestAnthropic(BatchesSuite):
 
     async def test_thinking_model_gets_extra_tokens(self, server: ProviderServer) -> None:
         async with self.opened(server, f"a-{THINKER}") as model:
-            answer = await model.complete(asking("I like tea"))
+            request = asking("I like tea")
+            answer = await model.complete(request)
+            assert model.thinking_tokens > 0
         assert facts(answer) == ["User likes tea"]
         assert not answer.is_cut
+        assert server.state.questions[0].most_tokens == request.most_tokens + model.thinking_tokens
 
     async def test_model_parameters_are_looked_up_again_after_failure(self, server: ProviderServer) -> None:
         server.state.faults.requests.append(HttpFault(500, path=MODELS))

@@ -1,6 +1,7 @@
 """Cost of a call of a language model."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
@@ -8,7 +9,7 @@ from mnemon_consumers.domain.spending.calls import build_call_event, compute_cos
 from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_contracts.subjects import build_memory_subject
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.port import ModelRequest, Usage
+from mnemon_infra.models.language.port import BatchApi, ModelAnswer, ModelRequest, Usage
 
 MILLION = 1_000_000
 SPENDING = Spending(
@@ -89,11 +90,31 @@ def test_event_of_a_call_has_its_tokens_and_cost() -> None:
     assert json.loads(alone.body).keys() == {"provider", "model", "purpose", "tokens"}
 
 
+@dataclass(frozen=True)
+class PricedModel:
+    """A model that is named, and never called."""
+
+    model: str
+    thinking_tokens: int = 0
+    provider: str = "openai"
+    batches: BatchApi | None = None
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        raise AssertionError("the model is called")
+
+
 def test_estimated_cost_is_of_the_request_and_the_longest_answer() -> None:
     spending = Spending(prices=(Price(model="m", input=1.0, output=2.0),))
     request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
     asked = tokens.count_tokens("Write.") + tokens.count_tokens("I like tea")
     online = (asked + 2 * 1000) / 1_000_000
-    assert estimate_cost(request, "m", spending, in_batch=False) == pytest.approx(online)
-    assert estimate_cost(request, "m", spending, in_batch=True) == pytest.approx(online / 2)
-    assert estimate_cost(request, "another", spending, in_batch=False) == 0
+    assert estimate_cost(request, PricedModel("m"), spending, in_batch=False) == pytest.approx(online)
+    assert estimate_cost(request, PricedModel("m"), spending, in_batch=True) == pytest.approx(online / 2)
+    assert estimate_cost(request, PricedModel("another"), spending, in_batch=False) == 0
+
+
+def test_estimated_cost_includes_the_longest_thoughts() -> None:
+    spending = Spending(prices=(Price(model="m", input=0.0, output=2.0),))
+    request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
+    cost = estimate_cost(request, PricedModel("m", thinking_tokens=8000), spending, in_batch=False)
+    assert cost == pytest.approx(2 * 9000 / 1_000_000)

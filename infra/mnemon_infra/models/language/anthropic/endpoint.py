@@ -93,6 +93,11 @@ class AnthropicEndpoint:
         """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
+    @property
+    def thinking_tokens(self) -> int:
+        """Additional tokens of a request for thoughts; 0 until the capabilities are known."""
+        return self._capabilities.thinking_tokens if self._capabilities else 0
+
     async def read_capabilities(self) -> ModelCapabilities:
         """Return the capabilities of the model. They are kept, so that later calls send no request.
 

@@ -11,13 +11,13 @@ REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBIT
 ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response; any of them shows that a model has handled the request."""
 
-THOUGHTS = 8_000
+THINKING = 8_000
 """Additional tokens of an answer for thoughts, which count towards Google's limit of the answer's length."""
 
 
 def compute_token_limit(request: ModelRequest) -> int:
     """Return the maximum number of tokens of thoughts and answer together."""
-    return request.most_tokens + THOUGHTS
+    return request.most_tokens + THINKING
 
 
 def parse_response(response: Mapping[str, Any]) -> ModelAnswer:

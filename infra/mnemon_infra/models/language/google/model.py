@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.api_key import read_api_key
-from mnemon_infra.models.language.google.answers import compute_token_limit, parse_response
+from mnemon_infra.models.language.google.answers import THINKING, compute_token_limit, parse_response
 from mnemon_infra.models.language.google.batches import GoogleBatches
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
@@ -40,9 +40,11 @@ class GoogleModel:
 
     Attributes:
         model: Google's name of the model.
+        thinking_tokens: see `LanguageModel`.
     """
 
     provider = "google"
+    thinking_tokens = THINKING
 
     def __init__(self, server: GoogleEndpoint, cached: CachedInstructions) -> None:
         self.model = server.model

@@ -22,6 +22,7 @@ class _Rules:
     provider = PROVIDER
     model = MODEL
     batches = None
+    thinking_tokens = 0
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         if request.purpose == "extract":

@@ -96,6 +96,11 @@ class OpenAIEndpoint:
         """The address, as error messages name it."""
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
+    @property
+    def thinking_tokens(self) -> int:
+        """Additional tokens of a request for thoughts; 0 for a model that does not think."""
+        return THINKING if self.is_openai and _THINKS.match(self.model) else 0
+
     def build_body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
         """Return the body of a request, without the parameters that the server has refused.
 
@@ -103,7 +108,6 @@ class OpenAIEndpoint:
         so that the server caches it.
         """
         form = form or self.form
-        most_tokens = request.most_tokens
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [
@@ -113,12 +117,11 @@ class OpenAIEndpoint:
         }
         if self.is_openai:
             body["prompt_cache_key"] = f"mnemon-{request.purpose}"
-            if _THINKS.match(self.model):
-                body["reasoning_effort"] = "low"
-                most_tokens += THINKING
+        if self.thinking_tokens:
+            body["reasoning_effort"] = "low"
         # Private servers know the old name, OpenAI's newer models only the new one.
         is_new = self.is_openai or "max_tokens" in self._rejected
-        body["max_completion_tokens" if is_new else "max_tokens"] = most_tokens
+        body["max_completion_tokens" if is_new else "max_tokens"] = request.most_tokens + self.thinking_tokens
         if request.schema is not None and form == "json_schema":
             schema = {"name": request.purpose, "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": form, "json_schema": schema}

@@ -58,6 +58,11 @@ class OpenAIModel:
         """The server's batches; None once the server has shown that it does not support them."""
         return self._batches if self._endpoint.has_batches else None
 
+    @property
+    def thinking_tokens(self) -> int:
+        """Tokens for thoughts; see `LanguageModel`."""
+        return self._endpoint.thinking_tokens
+
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Send a request and wait for the answer; see `LanguageModel.complete`.
 
