@@ -52,6 +52,9 @@ SHORTEST = 200
 """A refused text is halved until it has at most this many characters; if refused again, its vector is all
 zeros."""
 
+_TOO_LONG = "too large to process"
+"""Part of the message with which llama.cpp refuses a text that exceeds its batch size, with HTTP 500."""
+
 _CHECK = "Check the server, and MNEMON_EMBEDDING_URL"
 
 log = structlog.get_logger("embeddings")
@@ -100,6 +103,8 @@ class _EmbeddingEndpoint:
                 input=list(texts), model=self._model, encoding_format="base64"
             )
         except APIStatusError as error:
+            if error.status_code == 500 and _TOO_LONG in str(error):
+                raise _TextRefused(f"{self._at} refuses a text (HTTP 500)", 500) from None
             raise self._translate_status(error.status_code) from None
         except APIConnectionError as error:
             raise EmbeddingUnavailable(

@@ -282,6 +282,22 @@ async def test_refused_text_does_not_affect_the_vectors_of_others(
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # the vector of the text's beginning
 
 
+async def test_text_above_the_batch_size_of_llama_cpp_gets_the_vector_of_its_beginning(
+    embedding_endpoint: Endpoint,
+) -> None:
+    def short_ones_only(request: Body) -> EndpointAnswer:
+        if max(map(len, request["input"])) <= 1000:
+            return right(request)
+        message = "input (992 tokens) is too large to process. increase the physical batch size"
+        return EndpointAnswer(500, {"error": {"code": 500, "message": message, "type": "server_error"}})
+
+    async with open_openai(MODEL, embedding_endpoint.deployment, retries=0) as model:
+        embedding_endpoint.faults = [short_ones_only] * 50
+        vectors = await model.embed(["one", "чай " * 1000])
+    assert vectors[0] == pytest.approx(expected("one")[0], abs=1e-6)
+    assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)
+
+
 async def test_refusal_of_every_text_blames_the_server(
     embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
