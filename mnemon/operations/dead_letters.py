@@ -79,7 +79,7 @@ async def redrive_letters(
 
 
 async def drop_letters(connection: Client, database: Database, ids: Iterable[int]) -> int:
-    """Drop dead letters for good, as `drop_letter` does; return how many existed.
+    """Drop dead letters permanently, as `drop_letter` does; return the number of letters that existed.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer. The call can be repeated.

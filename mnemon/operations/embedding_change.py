@@ -28,7 +28,7 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
     """Return the steps that a change of the embedding model requires, as text; None if nothing changed."""
     if before == after:
         return None
-    # Their model may not be `before`, if the settings changed more than once since they started.
+    # A process may use another model than `before`: the settings may have changed twice since its start.
     goes_on = "Running processes continue with the model that they started with. "
     back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
     if after.provider == "none":
@@ -38,8 +38,9 @@ def describe_consequences(before: Embedding, after: Embedding) -> str | None:
             f"folder, add --data DIR to `up` and `settings set`. To undo: mnemon settings set {back}"
         )
     return (
-        f"{goes_on}If the vectors are made by a model other than {_name_model(after)}, they cannot "
-        "restart: stop them, run `mnemon reindex` and start them; `index` then embeds everything again. "
+        f"{goes_on}If the vectors are made by a model other than {_name_model(after)}, the processes "
+        "cannot restart: stop the processes, run `mnemon reindex` and start the processes; `index` then "
+        "embeds everything again. "
         "For the stack of a folder, add --data DIR to `reindex` and `settings set`. "
         f"To undo: mnemon settings set {back}"
     )
@@ -75,6 +76,8 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
     Raises:
         mnemon_infra.broker.connection.BrokerUnreachable: no server is configured, or none answers.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
+        LogTooNew, RestoreUnfinished, TooFewServers: `index` cannot be reset now, see
+            `mnemon_infra.broker.provisioning.topology.reset_durable`.
         nats.errors.Error: the server stops answering.
     """
     async with await connect_deployment(deployment, name="mnemon-up") as connection:

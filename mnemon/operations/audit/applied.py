@@ -56,7 +56,11 @@ class LogAudit:
         self._faults = faults
 
     async def audit_page(self, page: Sequence[Delivery]) -> None:
-        """Compare each event of a page with the row that it must have; count outcomes and record faults."""
+        """Compare each event of a page with the row that it must have; count outcomes and record faults.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+        """
         self.outcomes.events += len(page)
         rows: list[Row] = []
         for delivery in page:

@@ -28,7 +28,11 @@ EXAMINATIONS: Final = 3
 async def examine_summaries(
     connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
-    """Add a fault for each summary that has lost its content without a watermark that requires it."""
+    """Add a fault for each summary that has lost its content without a watermark that requires it.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: a server does not answer.
+    """
     position = await read_applied_position(connection.jetstream())
     for each in await find_wrong_summary_removals(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
@@ -37,13 +41,16 @@ async def examine_summaries(
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
     """Compare the content of users against watermarks, endings and erasures.
 
-    Users are left out if all their events have content and none may remove content. Add a fault for content
-    that was removed without a reason, and for content that should have been removed and that no pending
-    sweep will remove. Only events up to the log position `up_to` are compared. Summaries without content are
+    Users are left out if no event of theirs lacks content or may remove content. Add a fault for content that
+    was removed without a reason, and for content that should have been removed and that no pending sweep will
+    remove. Only events up to the log position `up_to` are compared. Summaries without content are
     left out; `examine_summaries` compares them.
 
     Returns:
         The number of events whose content a pending sweep will remove.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: a server does not answer.
     """
     waiting = 0
     async with aclosing(stream_watermarked_owners(database)) as users:

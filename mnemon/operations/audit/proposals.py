@@ -35,7 +35,11 @@ class ProposalAudit:
         self._undecided: list[ProposalRecord] = []
 
     async def collect_page(self, page: Sequence[Delivery]) -> None:
-        """Count the proposals of a page, and collect those that have no projected decision."""
+        """Count the proposals of a page, and collect those that have no projected decision.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+        """
         proposed = [
             each
             for delivery in page
@@ -51,6 +55,9 @@ class ProposalAudit:
 
         A decision may be in the log and not projected yet: for at most `MAX_SEARCHED` proposals, the log is
         searched for the decision.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: a server does not answer.
         """
         self.outcomes.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:

@@ -51,7 +51,11 @@ class VectorAudit:
         self._faults = faults
 
     async def examine_points(self) -> Mapping[Collection, CollectionAudit]:
-        """Compare all points with the rows of handled events; record faults; return counts by collection."""
+        """Compare all points with the rows of handled events; record faults; return counts by collection.
+
+        Raises:
+            DatabaseUnavailable, VectorsUnavailable, nats.errors.Error: a server does not answer.
+        """
         # Read the positions first: events up to them have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(

@@ -117,7 +117,7 @@ class BackupRepository:
                 stored = await self._read_stored(file)
             except BackupUnusable as error:
                 log.warning(
-                    "backup file missing or damaged",
+                    "backup file found missing or damaged",
                     error=str(error),
                     next_step="after this run, check all files: mnemon restore "
                     f"{quote(self.location)} --check, with --identity or --passphrase-file",

@@ -44,7 +44,7 @@ The range is a segment from which events were removed, or all events after the l
 
 
 class SegmentSize(NamedTuple):
-    """Limits at which a segment is full."""
+    """Limits at which a segment is full: its number of events, and their encoded bytes before compression."""
 
     events: int = SEGMENT_EVENTS
     bytes: int = SEGMENT_BYTES
@@ -146,7 +146,7 @@ class _BackupRun:
             ]
         async for entry in self._write_segments(after=after, up_to=end):
             segments.append(entry)
-            if self._known <= entry.last < end:  # the former manifest covers no more
+            if self._known <= entry.last < end:  # the former manifest covers no later event
                 await self._repository.write_manifest(
                     manifest.model_copy(update={"segments": tuple(segments), "position": entry.last})
                 )

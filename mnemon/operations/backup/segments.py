@@ -41,7 +41,15 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EncodedSegment(NamedTuple):
-    """A segment that is ready to be stored; `is_full` is true if later events belong in another segment."""
+    """A segment that is ready to be stored.
+
+    Attributes:
+        first: position of the first event.
+        last: position of the last event.
+        last_stored_at: time at which the log stored the last event, in nanoseconds since 1970.
+        is_full: whether no later event belongs in this segment.
+        body: the compressed lines of JSON.
+    """
 
     first: int
     last: int

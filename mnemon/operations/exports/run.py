@@ -64,6 +64,9 @@ async def stream_owners(
     """Yield the users with stored memory, sorted by tenant and user, or the one user that is named.
 
     `tenant` None stands for all tenants, `user` None for all users.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
     """
     if tenant is not None and user is not None:
         yield tenant, user
@@ -91,9 +94,12 @@ async def write_memories(
         database: the database with the rows.
         scope: tenant and user, as for `stream_owners`.
         generate: yields the lines of one user.
-        write_line: writes a line.
+        write_line: receives each line, without a newline.
         counts: has the log position to export; updated in place.
         progress: called with `counts` after each user, and after every 1,000 lines.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now; the export is incomplete.
     """
     async for owner in stream_owners(database, *scope):
         before = counts.lines

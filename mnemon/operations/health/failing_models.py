@@ -95,6 +95,9 @@ async def find_failing_models(
         tenants: tenants with settings of their own or with unanswered windows.
         settings_of: function that returns the settings of such a tenant.
         default: the settings of all other tenants.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
     """
     now = datetime.now(UTC)
     failing = parse_reports(await request_replies(connection, SUBJECT))

@@ -76,7 +76,11 @@ class DurableSample(NamedTuple):
 
 
 async def sample_durables(stream_context: JetStreamContext, streams: Collection[str]) -> DurableSample:
-    """Read the state of the durables whose stream is in `streams`."""
+    """Read the state of the durables whose stream is in `streams`.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     infos = {
         info.name: info
         for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
@@ -105,8 +109,11 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
     """Return the lag of each durable whose stream is in `streams`.
 
     If messages wait, take further samples every `SAMPLE_INTERVAL` seconds, for at most `UNREAD_SECONDS`
-    seconds. Stop earlier when `is_read` holds for each durable and each applied position with waiting
-    messages has moved.
+    seconds. Stop earlier if `is_read` has returned True for each durable, and the applied position of each
+    durable with waiting messages has moved.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
     """
     before = await sample_durables(stream_context, streams)
     seen = list_lags(before)
@@ -208,7 +215,11 @@ class StreamState(BaseModel):
 
 
 async def read_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
-    """Return the state of each stream of mnemon that exists, by name."""
+    """Return the state of each stream of mnemon that exists, by name.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     wanted = [str(config.name) for config in STREAMS]
     return {
         str(info.config.name): StreamState(

@@ -34,7 +34,7 @@ def list_problems(
     models: ModelsState | None,
     faults: Sequence[Fault],
 ) -> list[str]:
-    """Return what an operator has to fix; `faults` are those of `list_consumer_faults`."""
+    """Return the problems that an operator has to fix; `faults` are those of `list_consumer_faults`."""
     found = list_folder_problems(folder)
     if broker.error:
         found.append(broker.error)
@@ -67,7 +67,7 @@ def list_problems(
 
 
 def list_folder_problems(folder: FolderState | None) -> list[str]:
-    """Return what an operator has to fix about the disk of the folder."""
+    """Return the problem of a folder whose disk is full or nearly full; an empty list without a problem."""
     if folder is None or not folder.is_nearly_full:
         return []
     if not folder.is_full:

@@ -227,7 +227,10 @@ async def _examine_vectors(deployment: Deployment) -> VectorsState:
     except VectorsUnavailable as error:
         return state.model_copy(update={"error": str(error)})
     except TimeoutError:
-        silent = "Qdrant does not answer in time. Start the server, or check MNEMON_QDRANT_URL"
+        silent = (
+            f"Qdrant did not answer within {_SERVER_TIMEOUT:.0f} s. Start the server, or check "
+            "MNEMON_QDRANT_URL"
+        )
         return state.model_copy(update={"error": silent})
 
 

@@ -36,12 +36,20 @@ class ServiceCounts(NamedTuple):
 
 
 async def count_processes(connection: Client) -> dict[str, int]:
-    """Return the number of processes that answer, by name of the service."""
+    """Return the number of processes that answer, by name of the service.
+
+    Raises:
+        nats.errors.Error: the connection is closed.
+    """
     return dict(Counter(str(reply["name"]) for reply in await _request_json(connection, "$SRV.PING")))
 
 
 async def sum_service_counts(connection: Client, name: str) -> ServiceCounts:
-    """Return the totals of the processes of one service."""
+    """Return the totals of the processes of one service.
+
+    Raises:
+        nats.errors.Error: the connection is closed.
+    """
     replies = await _request_json(connection, f"$SRV.STATS.{name}")
     endpoints = [endpoint for reply in replies for endpoint in reply["endpoints"]]
     return ServiceCounts(
@@ -60,6 +68,9 @@ async def request_replies(connection: Client, subject: str) -> list[bytes]:
     """Send an empty request; return the replies until none has arrived for 0.25 seconds.
 
     If no process listens to `subject`, return an empty list at once.
+
+    Raises:
+        nats.errors.Error: the connection is closed.
     """
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)

@@ -55,7 +55,11 @@ class ExistingEvents:
 
 
 async def read_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
-    """Read the log, and return the events of a user in it."""
+    """Read the log, and return the events of a user in it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     found = ExistingEvents()
     for pattern in build_user_filters(*owner):
         async for logged in stream_events(connection, pattern):
@@ -72,5 +76,9 @@ async def read_existing_events(connection: Client, owner: Owner) -> ExistingEven
 
 
 async def is_tenant_empty(connection: Client, tenant: str) -> bool:
-    """Return whether the log has no event of a tenant; if so, its users need no look-up."""
+    """Return whether the log has no event of a tenant; if so, its users need no look-up.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     return not await read_last_position(connection, *build_tenant_filters(tenant))

@@ -14,7 +14,7 @@ from mnemon.operations.imports.records import (
     RefusedRecord,
     create_import_id,
 )
-from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
+from mnemon.operations.memory_lines import EVENTS, VERSION
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.chat import StartedV1
@@ -200,7 +200,7 @@ def _check_header(record: dict[str, Any]) -> None:
 def _parse_event_name(event: object) -> tuple[str, int]:
     name, _, version = str(event).rpartition(".v")
     if name not in EVENTS or not version.isdecimal() or int(version) < 1:
-        known = ", ".join(sorted(EVENTS - CHAT | CHAT))
+        known = ", ".join(sorted(EVENTS))
         raise _InvalidLine(
             "event",
             f"{event!r} is not the name and version of an event, such as message.v1; known events: {known}",

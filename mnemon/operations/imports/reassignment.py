@@ -22,7 +22,7 @@ REMOVAL_TIMEOUT: Final = 60.0
 
 
 class NotReassigned(Exception):
-    """A chat is not erased, or not yet; no message of the chat was imported again."""
+    """The erasure of a chat has failed or has not ended; no message of the chat was imported again."""
 
 
 async def erase_reassigned_chat(connection: Client, tenant: str, reassignment: Reassignment) -> list[str]:

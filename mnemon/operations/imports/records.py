@@ -110,7 +110,7 @@ class Speaker:
 
 
 def create_import_id(*parts: object) -> str:
-    """Return an id from the place of a record in its source: as text, or as a digest.
+    """Return an id from the parts that identify a record in its source: as text, or as a digest.
 
     A digest replaces a text that is too long or has unprintable characters; the first part stays readable.
     """

@@ -82,7 +82,8 @@ async def count_records(
     The counts of an import may differ: it compares the events with the log, and judges proposals by the
     policy of the tenant instead of the default policy.
 
-    `tenant` is the tenant of events that name none. `progress` is called after every `BATCH` records.
+    `tenant` is the tenant of events that name none. `progress` is called after every `BATCH` records. The
+    errors of the reader, such as `NotReadable`, propagate.
     """
     number = 0
     async for each in records:
@@ -150,7 +151,7 @@ class RecordImporter:
         self._bytes = 0
 
     async def import_records(self, records: AsyncIterator[ImportRecord]) -> None:
-        """Import all records.
+        """Import all records. The errors of the reader, such as `NotReadable`, propagate.
 
         Raises:
             nats.errors.Error: the server does not answer or refuses a batch; the import can be repeated.
@@ -255,7 +256,7 @@ class RecordImporter:
         )
         for each, done in zip(staged, appended, strict=True):
             seq = done.seq
-            is_twice = done.known and await self._is_in_log(seq, each.wire)  # the source has it twice
+            is_twice = done.known and await self._is_in_log(seq, each.wire)  # the source has the event twice
             if done.known and not is_twice:
                 seq = await self._publish_without_id(each.wire)
             self._report.already_there += is_twice

@@ -18,7 +18,12 @@ POLL_SECONDS: Final = 0.2
 
 
 async def choose_embedding(site: Site, generation: Deployment) -> Embedding:
-    """Return the model that made a generation's vectors; if it is unknown, the model of the settings."""
+    """Return the model that made a generation's vectors; if it is unknown, the model of the settings.
+
+    Raises:
+        SettingsNotProvisioned: the bucket of settings does not exist.
+        VectorsUnavailable, nats.errors.Error: a server does not answer.
+    """
     made_by = await read_model_record(generation)
     settings = (await read_settings(site.connection)).embedding
     if made_by is None:
@@ -43,8 +48,11 @@ async def is_embedder_running(site: Site, progress: RebuildProgress) -> bool:
     """Return whether a process has the vectors' folder open, or requests events of `index` or `dedupe`.
 
     Such a process embeds texts: it would write vectors of the former model among those of a new model. While
-    all its batches are in work, it requests nothing. So if events are unacknowledged, its next request is
-    awaited, for `ACK_WAIT` seconds: a killed process also leaves such events.
+    all its batches are in work, it requests nothing. So if events are unacknowledged, wait at most `ACK_WAIT`
+    seconds for its next request: a killed process also leaves such events.
+
+    Raises:
+        nats.errors.Error: the broker does not answer.
     """
     if is_folder_open(site.deployment):
         return True

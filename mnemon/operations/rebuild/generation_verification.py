@@ -62,7 +62,12 @@ class GenerationVerification:
         self._rows = RowVerifier(site, replay.rows, progress, timeout_seconds=timeout_seconds)
 
     async def compare_all(self) -> RowVerification:
-        """Compare all rows and vectors; the result has each collection of vectors as a further table."""
+        """Compare all rows and vectors; the result has each collection of vectors as a further table.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
+                not answer.
+        """
         verdict = await self._rows.verify()
         if self._generation.vectors and self._live:
             verdict.is_settled &= await self._reach_same_position(self._generation.vectors)

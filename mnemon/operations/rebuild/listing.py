@@ -27,7 +27,11 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(site: Site) -> list[ListedGeneration]:
-    """Return the live generation, then the generations that rebuilds have made."""
+    """Return the live generation, then the generations that rebuilds have made.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: a server does not answer.
+    """
     applied = await site.load_applied_position()
     found = []
     for each in await site.list_generations():

@@ -40,7 +40,11 @@ async def open_live_pages(site: Site) -> AsyncIterator[PointPages | None]:
 
 
 async def list_unswept_owners(connection: Client) -> set[Owner]:
-    """Return the users whose live points `index` still has to sweep."""
+    """Return the users whose live points `index` still has to sweep.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     return {parse_owner(subject) for subject in await list_trigger_subjects(connection, "work.index.>")}
 
 
@@ -50,6 +54,9 @@ async def count_points(site: Site, generation: Deployment) -> int | None:
     Returns:
         The number of points; None if there are no vectors or their model is not recorded, or if the
         generation is not live and a process has it open.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
     """
     made_by = await read_model_record(generation)
     if made_by is None:

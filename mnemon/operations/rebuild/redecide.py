@@ -78,6 +78,7 @@ class Redecision:
         `progress` is called with the number of users that are done, and the number of all users.
 
         Raises:
+            SettingsNotProvisioned: the bucket of settings does not exist.
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now.
         """
         return await self._redecide_all(self._deciding.find_corrections, progress)
@@ -90,6 +91,7 @@ class Redecision:
         `progress` is called with the same numbers as in `preview_corrections`.
 
         Raises:
+            SettingsNotProvisioned: the bucket of settings does not exist.
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a server does not answer now; some
                 users are done.
         """

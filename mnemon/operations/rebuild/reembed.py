@@ -88,6 +88,10 @@ async def preview_verdicts(
     """Compare the live facts of every user with each other, by the vectors of both models.
 
     The preview is updated in place.
+
+    Raises:
+        SettingsNotProvisioned: the bucket of settings does not exist.
+        DatabaseUnavailable, VectorsUnavailable, nats.errors.Error: a server does not answer.
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None

@@ -115,6 +115,8 @@ async def open_former_generation(site: Site, progress: GenerationProgress) -> As
     Raises:
         RebuildBlocked: there is no former generation, its schema has another revision, or mnemon runs while
             the former vectors are of another embedding model.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
+        nats.errors.Error, DatabaseUnavailable: a server does not answer.
     """
     async with generations.open_former_rows(site) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:

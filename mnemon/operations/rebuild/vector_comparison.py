@@ -45,6 +45,9 @@ async def compare_points(
     """Compare one page of a collection's points, live with rebuilt.
 
     `begin` is the first id of the page; None begins at the first point.
+
+    Raises:
+        VectorsUnavailable: the engine of one side does not answer.
     """
     live_page = await live.read_page(collection, begin, MOST)
     # A page of large points is short; further points of the other side would be read again for the next page.
@@ -62,7 +65,7 @@ async def compare_points(
 
 def _compare_pair(collection: Collection, live: Point | None, rebuilt: Point | None) -> Difference | None:
     point = live or rebuilt
-    assert point is not None, "one of the two has it"
+    assert point is not None, "at least one side has the point"
     tenant, user = point.owner
     key = {"tenant": tenant, "user_id": user, "id": str(point.id)}
     if live is None or rebuilt is None:

@@ -81,7 +81,7 @@ class VectorReplay:
             left = iter(owners)
 
             async def sweep_some() -> None:
-                for owner in left:  # noqa: B023 (they share one list)
+                for owner in left:  # noqa: B023 (the tasks share one iterator)
                     await reconcile_points(self._database, self.index, owner)
 
             async with asyncio.TaskGroup() as group:

@@ -268,7 +268,7 @@ class _RestoreRun:
         async with aclosing(read_records(self._connection, after=0, up_to=up_to)) as pages:
             async for page in pages:
                 for record in page:
-                    if record.subject != FILLER_SUBJECT:  # a copy may be behind the purge
+                    if record.subject != FILLER_SUBJECT:  # a replica may not have removed the fillers yet
                         yield record
 
     async def _apply_erasures(self) -> None:

@@ -27,7 +27,7 @@ SETTLE_SECONDS = 0.25
 
 
 class MoveRefused(Exception):
-    """The move cannot begin or continue; the message names the reason and the next step. Nothing is lost."""
+    """A move, a revert, a confirmation or an abandonment is refused; the message has the next step."""
 
 
 class MoveDiffers(Exception):

@@ -371,7 +371,7 @@ async def test_an_encrypted_backup_replaces_a_damaged_record_of_the_deployment(
         await run_backup(stock.connection, other, None, ignore_progress, SMALL)
     with capture_logs() as lines:
         await run_backup(stock.connection, encrypted, None, ignore_progress, SMALL)
-    (found,) = [line["error"] for line in lines if line["event"] == "backup file missing or damaged"]
+    (found,) = [line["error"] for line in lines if line["event"] == "backup file found missing or damaged"]
     assert damaged.name in found
     backup = await open_backup(encrypted)
     assert await verify_backup(backup, ignore_progress) == 5

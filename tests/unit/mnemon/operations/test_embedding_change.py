@@ -30,4 +30,4 @@ def test_undone_change_names_no_running_model_that_the_processes_may_not_have() 
     said = describe_consequences(Embedding(provider="none"), WORDLLAMA)
     assert said is not None
     assert "continue with the model that they started with" in said
-    assert "If the vectors are made by a model other than wordllama, they cannot restart: stop" in said
+    assert "a model other than wordllama, the processes cannot restart: stop" in said
