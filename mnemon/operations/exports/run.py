@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import ExportedMemory, list_owners, open_memory
 
 PROJECTION_TIMEOUT: Final = 30.0
-"""Seconds that an export waits until the rows have all events of the log."""
+"""Maximum seconds that an export waits until the rows have all events of the log."""
 
 
 class ExportFormat(Protocol):

@@ -52,7 +52,7 @@ class Lag(BaseModel):
     """Age of the oldest waiting message, in seconds; None unless the applied position stands still and the
     age is at least `STANDSTILL_SECONDS`."""
     paused_until: str | None = None
-    """End of the pause of the durable; None if it is not paused."""
+    """End of the pause of the durable, in ISO 8601; None if the durable is not paused."""
     is_paused_by_dead_letters: bool = False
     """True if too many dead letters caused the pause; False if an operator did, or if there is no pause."""
     per_second: float | None = None

@@ -40,7 +40,7 @@ class WindowsState(_FrozenModelState):
     in_batches: int = 0
     """Unanswered windows in open batches."""
     dead_today: int = 0
-    """Windows that were given up today (UTC), also if their dead letters are gone by now."""
+    """Number of times today (UTC) that a window was given up, also if its dead letter is gone by now."""
 
 
 class BatchesState(_FrozenModelState):

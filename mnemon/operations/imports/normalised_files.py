@@ -15,7 +15,7 @@ from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 
 DECISION_TIMEOUT: Final = 300.0
-"""Seconds to wait until `dedupe` has decided on proposals: facts have their ids only then."""
+"""Maximum seconds to wait until `dedupe` has decided on proposals: facts have their ids only then."""
 
 
 def get_backup_path(path: Path) -> Path:

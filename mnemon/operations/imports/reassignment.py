@@ -18,7 +18,7 @@ PAUSE: Final = 0.2
 """Seconds between two checks whether the log has removed a conversation."""
 
 REMOVAL_TIMEOUT: Final = 60.0
-"""Seconds to wait until the log has removed a conversation."""
+"""Maximum seconds to wait until the log has removed a conversation."""
 
 
 class NotReassigned(Exception):

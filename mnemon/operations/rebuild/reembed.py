@@ -19,7 +19,12 @@ MAX_FIRST: Final = 10
 """Maximum number of pairs that a preview names; further pairs are only counted."""
 
 PairVerdict = Literal["apart", "rewritten", "the same"]
-"""Judgement of `dedupe` on two facts with a given similarity."""
+"""Judgement of `dedupe` on two facts with a given similarity.
+
+- `apart`: the facts are different.
+- `rewritten`: one fact updates the other.
+- `the same`: the facts are duplicates.
+"""
 
 _VERDICTS: Final[tuple[PairVerdict, ...]] = ("apart", "rewritten", "the same")
 

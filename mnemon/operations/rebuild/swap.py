@@ -40,7 +40,7 @@ from mnemon_infra.vectors.swap_announcements import announce_swap
 from mnemon_infra.vectors.vector_index import open_index
 
 SWAP_TIMEOUT: Final = 20.0
-"""Seconds to wait for a swap that is under way in another process, which loads all vectors."""
+"""Maximum seconds to wait for a swap that is under way in another process, which loads all vectors."""
 
 MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap on a Qdrant server, where writers cannot be paused."""

@@ -12,7 +12,7 @@ from mnemon_infra.vectors.edge.owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 MIN_COSINE: Final = 0.9999
-"""Minimum cosine of two vectors of one text: providers do not repeat all digits, and engines round."""
+"""Minimum cosine of two vectors of one text: a repeated answer differs in the last digits; engines round."""
 
 WEIGHT_TOLERANCE: Final = 1e-6
 """Relative tolerance of the weights of terms."""
